@@ -1,0 +1,28 @@
+//! The DDS/RTPS protocol as a state machine without I/O.
+//!
+//! Bytes, instants and application calls go in; bytes, events and deadlines come out. There is no socket, clock,
+//! thread or random source in this crate (`no_std` with `alloc` keeps them out), so the same code runs behind real
+//! sockets in `bus` and on a virtual network in tests. Follows DDSI-RTPS 2.5 (message versions 2.x are understood)
+//! and DDS-XTypes 1.3 for CDR; section numbers in the modules refer to those documents.
+//!
+//! Bytes from the network are never trusted: no length claimed by a datagram sizes an allocation, every set, cache
+//! and table has a bound in [`Limits`], and what is refused is counted.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::indexing_slicing, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
+extern crate alloc;
+extern crate self as rtps;
+#[cfg(test)]
+extern crate std;
+
+mod guid;
+mod locator;
+mod sequence;
+mod time;
+
+pub use guid::{EntityId, Guid, GuidPrefix, VENDOR_STILLWATT, VendorId};
+pub use locator::{Locator, LocatorKind};
+pub use sequence::{FragmentNumber, FragmentNumberSet, NumberSetError, SequenceNumber, SequenceNumberSet};
+pub use time::{Lease, WireTime};
