@@ -17,10 +17,18 @@ extern crate self as rtps;
 #[cfg(test)]
 extern crate std;
 
+pub mod cdr;
+pub mod discovery;
 mod guid;
 mod locator;
+pub mod message;
+pub mod parameter;
+pub mod partition;
+pub mod ports;
+pub mod qos;
 mod sequence;
 mod time;
+pub mod types;
 
 pub use guid::{EntityId, Guid, GuidPrefix, VENDOR_STILLWATT, VendorId};
 pub use locator::{Locator, LocatorKind};

@@ -1,0 +1,1 @@
+//! What discovery announces: participants and endpoints (RTPS 8.5).

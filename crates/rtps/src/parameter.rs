@@ -1,0 +1,1 @@
+//! Parameter lists (RTPS 9.4.2.11).

@@ -1,0 +1,1 @@
+//! Well-known ports (RTPS 9.6.1).

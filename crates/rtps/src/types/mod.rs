@@ -1,0 +1,1 @@
+//! Types known only at run time, and values of them.
