@@ -1,0 +1,490 @@
+//! The leases of one machine and what each operation does to its knobs.
+//!
+//! Pure. Every operation appends the [`Change`]s that it causes, already in the order in which they must be written
+//! (a floor goes down before its ceiling does, and up after it).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use units::Instant;
+
+use super::rank::{ClampedBy, Effective, effective};
+use super::{Authority, BootId, Change, KnobKey, KnobModel, KnobRule, Lease};
+
+/// Bounds of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableLimits {
+    /// Leases on one knob at once; more are refused.
+    pub leases_max: usize,
+    /// Holders whose last sequence is remembered for one knob; beyond it the longest unheard-of is forgotten.
+    pub holders_max: usize,
+    /// The longest time to live that is granted.
+    pub ttl_max: Duration,
+}
+
+/// What a lease got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// The value now in force, before the hardware rounds it.
+    pub target: f64,
+    /// Who kept the wish from being granted.
+    pub clamped_by: ClampedBy,
+    /// When this lease ends.
+    pub until: Instant,
+    /// Whether this very lease had been taken before; its time was not extended again.
+    pub is_duplicate: bool,
+}
+
+/// Why a lease was not taken. Nothing changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GrantError {
+    /// The machine has no such knob, or it cannot be written.
+    #[error("{0} cannot be set here; ask for the capabilities to see what can")]
+    UnknownKnob(KnobKey),
+    /// The value cannot be compared.
+    #[error("{value} is not a value for {knob}: it must be a finite number in SI units")]
+    NotFinite {
+        /// The knob.
+        knob: KnobKey,
+        /// The value that was asked for.
+        value: f64,
+    },
+    /// Zero, or longer than the machine grants.
+    #[error("a time to live of {asked:?} is not granted: it must be above 0 and at most {max:?}")]
+    Ttl {
+        /// What was asked for.
+        asked: Duration,
+        /// The longest that is granted.
+        max: Duration,
+    },
+    /// The machine was booted since the holder last looked.
+    #[error("the lease is for another boot of this machine; read the current boot id and ask again")]
+    OtherBoot,
+    /// A newer manager is in charge.
+    #[error("term {asked} is over: term {current} is in charge")]
+    StaleTerm {
+        /// The term of the lease.
+        asked: u64,
+        /// The highest term seen.
+        current: u64,
+    },
+    /// A newer request of the holder came first.
+    #[error("request {asked} of {holder:?} is older than its request {last}")]
+    StaleSequence {
+        /// The holder.
+        holder: String,
+        /// The sequence of the lease.
+        asked: u64,
+        /// The highest sequence seen.
+        last: u64,
+    },
+    /// Too many leases on the knob.
+    #[error("{knob} already has {max} leases; release one or wait until one expires")]
+    Full {
+        /// The knob.
+        knob: KnobKey,
+        /// The bound that was reached.
+        max: usize,
+    },
+}
+
+/// Why a release did nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReleaseError {
+    /// The machine has no such knob, or it cannot be written.
+    #[error("{0} cannot be set here, so there is nothing to release")]
+    UnknownKnob(KnobKey),
+    /// The holder has no lease there.
+    #[error("{holder:?} holds no lease on {knob}; it may have expired")]
+    NotHeld {
+        /// Who wanted to release.
+        holder: String,
+        /// The knob.
+        knob: KnobKey,
+    },
+    /// A newer request of the holder came first.
+    #[error("the release is older than the last request of {holder:?}")]
+    Stale {
+        /// The holder.
+        holder: String,
+    },
+}
+
+/// All leases of one machine.
+#[derive(Clone, Debug)]
+pub struct LeaseTable {
+    boot_id: BootId,
+    bounds: TableLimits,
+    knobs: BTreeMap<KnobKey, KnobState>,
+    /// Highest term seen of the system manager and of the administrator.
+    terms: BTreeMap<Authority, u64>,
+    order: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct KnobState {
+    pub(super) model: KnobModel,
+    pub(super) leases: Vec<Held>,
+    pub(super) fallback: Option<Fallback>,
+    pub(super) limits: BTreeMap<ClampedBy, f64>,
+    /// What was last commanded; `None` when a write failed and must be repeated.
+    target: Option<f64>,
+    /// What the hardware made of it.
+    applied: f64,
+    seen: BTreeMap<String, Seen>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) lease: Lease,
+    pub(super) deadline: Instant,
+    /// Ascending over all grants, so that "latest" is decided by arrival and not by a clock.
+    pub(super) order: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Fallback {
+    pub(super) value: f64,
+    authority: Authority,
+    holder: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    term: u64,
+    sequence: u64,
+    order: u64,
+}
+
+impl Default for TableLimits {
+    fn default() -> Self {
+        Self { leases_max: 64, holders_max: 256, ttl_max: Duration::from_secs(24 * 3600) }
+    }
+}
+
+impl LeaseTable {
+    /// A table without leases for the knobs of one machine in one boot.
+    pub fn new(boot_id: BootId, models: impl IntoIterator<Item = KnobModel>, bounds: TableLimits) -> Self {
+        let knobs = models.into_iter().map(|model| (model.key, KnobState::new(model))).collect();
+        Self { boot_id, bounds, knobs, terms: BTreeMap::new(), order: 0 }
+    }
+
+    /// Takes a lease, or renews the one that its holder has on the knob.
+    ///
+    /// # Errors
+    /// See [`GrantError`]. Leases that ran out before `now` have ended even then, so `changes` may be non-empty.
+    pub fn grant(
+        &mut self,
+        now: Instant,
+        lease: &Lease,
+        changes: &mut Vec<Change>,
+    ) -> Result<Decision, GrantError> {
+        self.expire(now, changes);
+        self.check(lease)?;
+        let bounds = self.bounds;
+        let state = self.knobs.get_mut(&lease.knob).ok_or(GrantError::UnknownKnob(lease.knob))?;
+        if let Some(until) = state.duplicate_of(lease)? {
+            return Ok(self.decision(lease, until, true));
+        }
+        let full = state.leases.len() >= bounds.leases_max && state.held(&lease.holder).is_none();
+        if full {
+            return Err(GrantError::Full { knob: lease.knob, max: bounds.leases_max });
+        }
+        self.order += 1;
+        let deadline = now + lease.ttl;
+        state.insert(Held { lease: lease.clone(), deadline, order: self.order }, bounds.holders_max);
+        if lease.authority >= Authority::System {
+            let term = self.terms.entry(lease.authority).or_default();
+            *term = lease.term.max(*term);
+        }
+        self.settle(changes);
+        Ok(self.decision(lease, deadline, false))
+    }
+
+    /// What [`LeaseTable::grant`] would decide, changing nothing. Cost: a copy of the table.
+    ///
+    /// # Errors
+    /// As `grant`.
+    pub fn try_grant(&self, now: Instant, lease: &Lease) -> Result<Decision, GrantError> {
+        self.clone().grant(now, lease, &mut Vec::new())
+    }
+
+    /// Ends a holder's lease on one knob, or the fallback that its expired lease left behind.
+    ///
+    /// # Errors
+    /// See [`ReleaseError`].
+    pub fn release(
+        &mut self,
+        now: Instant,
+        holder: &str,
+        sequence: u64,
+        knob: KnobKey,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), ReleaseError> {
+        self.expire(now, changes);
+        let state = self.knobs.get_mut(&knob).ok_or(ReleaseError::UnknownKnob(knob))?;
+        if state.seen.get(holder).is_some_and(|seen| sequence <= seen.sequence) {
+            return Err(ReleaseError::Stale { holder: holder.to_owned() });
+        }
+        if !state.remove(holder) {
+            return Err(ReleaseError::NotHeld { holder: holder.to_owned(), knob });
+        }
+        if let Some(seen) = state.seen.get_mut(holder) {
+            seen.sequence = sequence;
+        }
+        self.settle(changes);
+        Ok(())
+    }
+
+    /// Ends every lease and fallback of one holder, without looking at sequences: for a holder that is known to be
+    /// gone, or an operator's order. Returns how many knobs it held.
+    pub fn release_holder(&mut self, now: Instant, holder: &str, changes: &mut Vec<Change>) -> usize {
+        self.expire(now, changes);
+        let held = self.knobs.values_mut().filter_map(|state| state.remove(holder).then_some(())).count();
+        self.settle(changes);
+        held
+    }
+
+    /// Ends the leases whose time is over.
+    pub fn expire(&mut self, now: Instant, changes: &mut Vec<Change>) {
+        for state in self.knobs.values_mut() {
+            state.expire(now);
+        }
+        self.settle(changes);
+    }
+
+    /// Sets or lifts a bound that no lease can pass: of the hardware, thermal, or the administrator's configuration.
+    pub fn set_limit(
+        &mut self,
+        knob: KnobKey,
+        source: ClampedBy,
+        limit: Option<f64>,
+        changes: &mut Vec<Change>,
+    ) {
+        let Some(state) = self.knobs.get_mut(&knob) else { return };
+        match limit {
+            Some(value) => state.limits.insert(source, value),
+            None => state.limits.remove(&source),
+        };
+        self.settle(changes);
+    }
+
+    /// Tells the table what the hardware made of a change.
+    pub fn confirm(&mut self, knob: KnobKey, applied: f64) {
+        if let Some(state) = self.knobs.get_mut(&knob) {
+            state.applied = applied;
+        }
+    }
+
+    /// Tells the table that a change could not be written: the next operation asks for it again.
+    pub fn mark_unwritten(&mut self, knob: KnobKey) {
+        if let Some(state) = self.knobs.get_mut(&knob) {
+            state.target = None;
+        }
+    }
+
+    /// Ends everything for an orderly exit: each knob returns to its snapshot, a power cap to the snapshot bounded
+    /// by the live caps of the system manager and the administrator.
+    pub fn end(&mut self, now: Instant, changes: &mut Vec<Change>) {
+        let mut unused = Vec::new();
+        self.expire(now, &mut unused);
+        for state in self.knobs.values_mut() {
+            let remaining = state.exit_bound();
+            state.leases.clear();
+            state.fallback = None;
+            match remaining {
+                Some(bound) => state.limits.insert(ClampedBy::Budget, bound),
+                None => state.limits.remove(&ClampedBy::Budget),
+            };
+        }
+        changes.append(&mut unused);
+        self.settle(changes);
+    }
+
+    /// When to call [`LeaseTable::expire`]; `None` while no lease lives.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.knobs.values().flat_map(|state| &state.leases).map(|held| held.deadline).min()
+    }
+
+    /// The value in force on a knob and who decided it.
+    pub fn effective(&self, knob: KnobKey) -> Option<Effective> {
+        let state = self.knobs.get(&knob)?;
+        let ceiling = match state.model.rule {
+            KnobRule::Floor { ceiling: Some(ceiling) } => self.knobs.get(&ceiling),
+            _ => None,
+        };
+        Some(effective(state, ceiling.map(|state| effective(state, None).value)))
+    }
+
+    /// The live leases on a knob with the instants at which they end.
+    pub fn leases(&self, knob: KnobKey) -> impl Iterator<Item = (&Lease, Instant)> {
+        self.knobs
+            .get(&knob)
+            .into_iter()
+            .flat_map(|state| &state.leases)
+            .map(|held| (&held.lease, held.deadline))
+    }
+
+    /// The knobs of the table.
+    pub fn models(&self) -> impl Iterator<Item = &KnobModel> {
+        self.knobs.values().map(|state| &state.model)
+    }
+
+    fn check(&self, lease: &Lease) -> Result<(), GrantError> {
+        if !lease.value.is_finite() {
+            return Err(GrantError::NotFinite { knob: lease.knob, value: lease.value });
+        }
+        if lease.ttl.is_zero() || lease.ttl > self.bounds.ttl_max {
+            return Err(GrantError::Ttl { asked: lease.ttl, max: self.bounds.ttl_max });
+        }
+        if lease.boot_id != BootId::UNKNOWN && lease.boot_id != self.boot_id {
+            return Err(GrantError::OtherBoot);
+        }
+        match self.terms.get(&lease.authority) {
+            Some(&current) if lease.term < current => {
+                Err(GrantError::StaleTerm { asked: lease.term, current })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn decision(&self, lease: &Lease, until: Instant, is_duplicate: bool) -> Decision {
+        let effective = self.effective(lease.knob).unwrap_or(Effective {
+            value: lease.value,
+            decided_by: None,
+            until: None,
+        });
+        let clamped_by = if effective.value.total_cmp(&lease.value).is_eq() {
+            ClampedBy::None
+        } else {
+            effective.decided_by.unwrap_or(ClampedBy::Snapshot)
+        };
+        Decision { target: effective.value, clamped_by, until, is_duplicate }
+    }
+
+    /// Appends a change for every knob whose value in force is not what was last commanded.
+    fn settle(&mut self, changes: &mut Vec<Change>) {
+        let targets: Vec<(KnobKey, Effective)> =
+            self.knobs.keys().filter_map(|key| Some((*key, self.effective(*key)?))).collect();
+        let (mut before, mut middle, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, effective) in targets {
+            let Some(state) = self.knobs.get_mut(&key) else { continue };
+            let former = state.target.replace(effective.value);
+            if former.is_some_and(|former| former.total_cmp(&effective.value).is_eq()) {
+                continue;
+            }
+            let is_restore = effective.value.total_cmp(&state.model.snapshot).is_eq();
+            let change = Change { key, target: effective.value, is_restore };
+            let is_floor = matches!(state.model.rule, KnobRule::Floor { .. });
+            match (is_floor, former.is_none_or(|former| effective.value < former)) {
+                (false, _) => middle.push(change),
+                (true, true) => before.push(change),
+                (true, false) => after.push(change),
+            }
+        }
+        changes.append(&mut before);
+        changes.append(&mut middle);
+        changes.append(&mut after);
+    }
+}
+
+impl KnobState {
+    fn new(model: KnobModel) -> Self {
+        Self {
+            model,
+            leases: Vec::new(),
+            fallback: None,
+            limits: BTreeMap::new(),
+            target: Some(model.snapshot),
+            applied: model.snapshot,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    fn held(&self, holder: &str) -> Option<&Held> {
+        self.leases.iter().find(|held| held.lease.holder == holder)
+    }
+
+    /// The end of the very same lease if it was taken before; an error if the request is older than the last one.
+    fn duplicate_of(&self, lease: &Lease) -> Result<Option<Instant>, GrantError> {
+        let Some(seen) = self.seen.get(&lease.holder) else { return Ok(None) };
+        if (lease.term, lease.sequence) > (seen.term, seen.sequence) {
+            return Ok(None);
+        }
+        match self.held(&lease.holder) {
+            Some(held) if held.lease == *lease => Ok(Some(held.deadline)),
+            _ if lease.term < seen.term => {
+                Err(GrantError::StaleTerm { asked: lease.term, current: seen.term })
+            }
+            _ => Err(GrantError::StaleSequence {
+                holder: lease.holder.clone(),
+                asked: lease.sequence,
+                last: seen.sequence,
+            }),
+        }
+    }
+
+    fn insert(&mut self, held: Held, holders_max: usize) {
+        let lease = &held.lease;
+        let seen = Seen { term: lease.term, sequence: lease.sequence, order: held.order };
+        self.seen.insert(lease.holder.clone(), seen);
+        if self.fallback.as_ref().is_some_and(|fallback| lease.authority >= fallback.authority) {
+            self.fallback = None;
+        }
+        match self.leases.iter_mut().find(|other| other.lease.holder == lease.holder) {
+            Some(former) => *former = held,
+            None => self.leases.push(held),
+        }
+        if self.seen.len() > holders_max {
+            self.forget_one();
+        }
+    }
+
+    fn forget_one(&mut self) {
+        let idle = self.seen.iter().filter(|(holder, _)| self.held(holder).is_none());
+        if let Some(holder) = idle.min_by_key(|(_, seen)| seen.order).map(|(holder, _)| holder.clone()) {
+            self.seen.remove(&holder);
+        }
+    }
+
+    fn remove(&mut self, holder: &str) -> bool {
+        let count = self.leases.len();
+        self.leases.retain(|held| held.lease.holder != holder);
+        let left = self.fallback.take_if(|fallback| fallback.holder == holder).is_some();
+        left || self.leases.len() < count
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let over: Vec<Held> = self.leases.extract_if(.., |held| held.deadline <= now).collect();
+        let KnobRule::PowerCap { safe } = self.model.rule else { return };
+        let Some(strongest) = over.iter().max_by_key(|held| held.lease.authority) else { return };
+        let authority = strongest.lease.authority;
+        if self.leases.iter().any(|held| held.lease.authority >= authority) {
+            return;
+        }
+        let current = self.target.unwrap_or(self.applied).min(self.applied);
+        let value = current.min(safe);
+        let holder = strongest.lease.holder.clone();
+        self.fallback = Some(match self.fallback.take() {
+            Some(former) if former.authority > authority => {
+                Fallback { value: value.min(former.value), ..former }
+            }
+            Some(former) => Fallback { value: value.min(former.value), authority, holder },
+            None => Fallback { value, authority, holder },
+        });
+    }
+
+    /// The lowest live cap of the system manager or the administrator, for a power cap.
+    fn exit_bound(&self) -> Option<f64> {
+        if !matches!(self.model.rule, KnobRule::PowerCap { .. }) {
+            return None;
+        }
+        let leases = self.leases.iter().map(|held| (held.lease.authority, held.lease.value));
+        let fallback = self.fallback.iter().map(|fallback| (fallback.authority, fallback.value));
+        leases
+            .chain(fallback)
+            .filter(|(authority, _)| *authority >= Authority::System)
+            .map(|(_, value)| value)
+            .min_by(f64::total_cmp)
+    }
+}

@@ -1,0 +1,10 @@
+//! The PowerStack's roles on the bus: what they say to each other, how requests and answers are matched, who may set
+//! what on a machine and for how long.
+//!
+//! The decisions (`exchange`, `lease`) are pure; `client` and `service` modules are shells over `bus`, and a machine
+//! is touched only through `node`.
+
+pub mod device;
+pub mod exchange;
+pub mod lease;
+pub mod metric;
