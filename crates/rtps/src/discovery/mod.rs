@@ -1,1 +1,3 @@
 //! What discovery announces: participants and endpoints (RTPS 8.5).
+
+pub mod data;
