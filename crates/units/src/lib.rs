@@ -14,5 +14,5 @@ mod time;
 
 pub use cpu_list::{CpuList, ParseCpuListError};
 pub use parse::{ParseQuantityError, parse_bytes, parse_duration, parse_frequency, parse_power};
-pub use quantity::{Celsius, Hertz, Joules, Ratio, Watts};
+pub use quantity::{Amperes, Bytes, Celsius, Hertz, Joules, Ratio, Volts, Watts};
 pub use time::{Instant, Timestamp};

@@ -135,6 +135,21 @@ quantity!(
     "°C"
 );
 quantity!(
+    /// Electric potential in volts.
+    Volts,
+    "V"
+);
+quantity!(
+    /// Electric current in amperes.
+    Amperes,
+    "A"
+);
+quantity!(
+    /// An amount of memory in bytes; whole numbers are exact up to 2^53.
+    Bytes,
+    "B"
+);
+quantity!(
     /// A dimensionless share, 1.0 meaning all of it (a utilisation of 0.25 is a quarter of the CPU's time).
     Ratio,
     ""
