@@ -1,0 +1,8 @@
+//! Commands, daemon roles and dashboard of the stillwatt power stack, behind the `stillwatt` binary.
+//!
+//! May touch everything, thinly: files that do say so on their first line.
+
+pub mod cli;
+pub mod report;
+pub mod snapshot;
+pub mod web;
