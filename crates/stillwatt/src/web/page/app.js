@@ -63,7 +63,7 @@ let held = null;
 let windowSeconds = 300;
 const store = new Store(() => draw());
 
-const drawTile = (name, snapshot) => {
+const drawTile = (name, snapshot, snapshots) => {
   const tile = document.querySelector(`[data-reading="${name}"]`);
   const part = (which) => tile.querySelector(`[data-part="${which}"]`);
   const { kind, suffix } = READINGS[name];
@@ -87,8 +87,11 @@ const drawTile = (name, snapshot) => {
   if (!span) return;
   span.hidden = !hasBounds;
   if (hasBounds) {
-    const percent = (watts) => `${Math.min(100, Math.max(0, (watts / high) * 100))}%`;
+    // The scale holds still while the value moves: its end is the highest bound of all that is kept.
+    const end = snapshots.reduce((most, each) => Math.max(most, each[name][`high_${suffix}`] ?? 0), high);
+    const percent = (watts) => `${Math.min(100, Math.max(0, (watts / end) * 100))}%`;
     span.querySelector(".span-band").style.left = percent(low);
+    span.querySelector(".span-band").style.right = `calc(100% - ${percent(high)})`;
     span.querySelector(".span-value").style.left = percent(value);
   }
 };
@@ -168,7 +171,7 @@ const draw = () => {
   text("node", snapshot.node);
   byId("simulated").hidden = snapshot.simulated === null;
   text("simulated", snapshot.simulated === null ? "" : `simulated ${snapshot.simulated}`);
-  for (const name of Object.keys(READINGS)) drawTile(name, snapshot);
+  for (const name of Object.keys(READINGS)) drawTile(name, snapshot, snapshots);
   drawMemory(snapshot);
   for (const each of charts) each.update(snapshots, windowSeconds);
   drawBus(snapshots);
@@ -201,7 +204,7 @@ const THEMES = ["auto", "light", "dark"];
 const applyTheme = (theme) => {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  text("theme", `Theme: ${theme}`);
+  text("theme-text", theme);
   repaint();
 };
 byId("theme").addEventListener("click", () => {

@@ -1,6 +1,6 @@
 // Line charts over the chosen window, drawn by uPlot. A gap in the readings is a gap in the line.
 
-import { quantity, range, show, time } from "/format.js";
+import { minute, quantity, range, show, time } from "/format.js";
 
 const GAP_SECONDS = 2.5;
 const SYNC_KEY = "stillwatt";
@@ -98,8 +98,8 @@ export class Chart {
     const { kind, tint, picks, isArea } = this.#options;
     const line = colour(tint);
     const edge = { stroke: `color-mix(in srgb, ${line} 45%, transparent)`, width: 1, points: { show: false }, dash: [3, 3] };
-    const axis = { stroke: colour("--muted"), font: `11px ${colour("--font")}`, grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false } };
     const plot = this.#part("plot");
+    const axis = { stroke: colour("--muted"), font: `11px ${colour("--font")}`, grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false } };
     this.#plot = new uPlot({
       width: Math.max(plot.clientWidth, 60),
       height: Math.max(plot.clientHeight, 60),
@@ -108,8 +108,8 @@ export class Chart {
       cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, points: { size: 7 }, y: false },
       scales: { x: { time: true, auto: false }, y: { auto: false } },
       axes: [
-        { ...axis, size: 24, space: 90, values: (_, splits) => splits.map(time) },
-        { ...axis, size: kind === "hertz" ? 62 : 54, space: 30, values: ticks(kind) },
+        { ...axis, size: 24, space: () => (this.#seconds > 60 ? 46 : 76), incrs: () => (this.#seconds > 60 ? [60, 120, 300, 600] : [5, 10, 15, 30, 60]), values: (_, splits) => splits.map(this.#seconds > 60 ? minute : time) },
+        { ...axis, size: kind === "hertz" ? 62 : 54, space: () => (plot.clientHeight > 150 ? 34 : 24), values: ticks(kind) },
       ],
       series: [
         {},

@@ -3,6 +3,7 @@
 const FREQUENCY_STEPS = [[1e9, "GHz", 3], [1e6, "MHz", 1], [1e3, "kHz", 1], [1, "Hz", 0]];
 const BYTE_STEPS = [[2 ** 40, "TiB", 2], [2 ** 30, "GiB", 2], [2 ** 20, "MiB", 1], [2 ** 10, "KiB", 1], [1, "B", 0]];
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const clockShort = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 const stepped = (value, steps) => {
@@ -37,6 +38,9 @@ export const count = (value) => whole.format(value);
 
 /** Local wall-clock time of a Unix time in seconds. */
 export const time = (seconds) => clock.format(new Date(seconds * 1000));
+
+/** The same without seconds. */
+export const minute = (seconds) => clockShort.format(new Date(seconds * 1000));
 
 /** A length of time in words. */
 export const age = (seconds) => (seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);

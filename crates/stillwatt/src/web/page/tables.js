@@ -82,12 +82,12 @@ export class TopicTable {
     const row = this.#rows.get(this.#open);
     if (!row) return;
     const figure = element("figure", { class: "chart" }, [
-      element("figcaption", {}, [element("h3", { text: "Samples received each second" }), element("span", { class: "readout", "data-part": "readout" })]),
+      element("figcaption", {}, [element("h3", { text: "Received" }), element("span", { class: "readout", "data-part": "readout" })]),
       element("div", { class: "plot", "data-part": "plot" }),
       element("p", { class: "absent", "data-part": "absent", hidden: "" }),
     ]);
     row.facts = element("dl", { class: "facts" });
-    row.detail = element("tr", { class: "topic-detail" }, [element("td", { colspan: "6" }, [row.facts, figure])]);
+    row.detail = element("tr", { class: "topic-detail" }, [element("td", { colspan: "6" }, [element("div", { class: "topic-detail-body" }, [row.facts, figure])])]);
     row.line.after(row.detail);
     row.button.setAttribute("aria-expanded", "true");
     row.chart = new Chart(figure, {
@@ -99,6 +99,7 @@ export class TopicTable {
       reason: () => "topic not seen",
     });
     this.#fill(row, topicOf(this.#seen.snapshots.at(-1), name));
+    row.line.scrollIntoView({ block: "start" });
   }
 
   #fill(row, topic) {
