@@ -1,1 +1,72 @@
 //! Common Data Representation: encoding of typed samples (DDS-XTypes 1.3, 7.4).
+//!
+//! [`to_payload`] and [`from_payload`] turn a value of a type with [`Cdr`] into octets and back. We write plain CDR,
+//! least significant octet first; both byte orders and plain XCDR2 of final types are read. Pure: nothing but the
+//! given buffers is touched. Octets are not trusted: a claimed length is checked against the octets left before
+//! anything is allocated, and nesting is bounded.
+//!
+//! ```
+//! use rtps::cdr::{self, DdsType};
+//!
+//! #[derive(DdsType, Debug, PartialEq)]
+//! #[dds(name = "demo::Reading")]
+//! struct Reading {
+//!     #[dds(key, max = 64)]
+//!     node: String,
+//!     power_watts: f64,
+//! }
+//!
+//! let reading = Reading { node: "n007".into(), power_watts: 212.5 };
+//! let mut payload = Vec::new();
+//! cdr::to_payload(&reading, &mut payload)?;
+//! assert_eq!(cdr::from_payload::<Reading>(&payload)?, reading);
+//! assert_eq!(cdr::key_hash_of_payload::<Reading>(&payload, false)?, reading.key_hash()?);
+//! # Ok::<(), rtps::cdr::CdrError>(())
+//! ```
+
+mod collection;
+mod decoder;
+mod encapsulation;
+mod encoder;
+mod error;
+mod primitive;
+#[cfg(test)]
+mod tests;
+mod topic;
+mod value;
+
+pub use collection::Bounded;
+pub use decoder::Decoder;
+pub use encapsulation::{Encapsulation, Endianness, PayloadForm, Representation};
+pub use encoder::Encoder;
+pub use error::CdrError;
+pub use rtps_derive::{Cdr, DdsType};
+pub use topic::{
+    DdsType, KEY_SIZE_COUNTED_MAX, KeyHash, from_payload, key_from_payload, key_hash_of_payload,
+    key_to_payload, open_payload, start_payload, to_payload,
+};
+pub use value::Cdr;
+
+pub(crate) use collection::{check_length, repeated_end};
+pub(crate) use value::number_end;
+
+/// How deep sequences and arrays may be nested in a sample, and types in a type known at run time.
+pub const NESTING_MAX: u32 = 32;
+
+/// What derived code calls; no part of the interface.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::types::{EnumType, Member, StructType, Type};
+    pub use alloc::string::String;
+    pub use alloc::sync::Arc;
+    pub use alloc::vec;
+
+    /// Names the member in an error.
+    #[inline]
+    pub fn member<T>(name: &'static str, result: Result<T, super::CdrError>) -> Result<T, super::CdrError> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(error.in_member(name)),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! CDR of values of types known at run time: the same octets as the derived types (DDS-XTypes 7.4). Pure.
+
+use super::{DynamicValue, Member, StructType, Type, Value, element_count};
+use crate::cdr::{Cdr, CdrError, Decoder, Encoder, check_length};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+impl Value {
+    /// Appends the value as one of the type.
+    ///
+    /// # Errors
+    /// When it is not of the type, exceeds a bound, or has no encoding.
+    pub fn encode(&self, ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+        self.check(ty)?;
+        match self {
+            Self::Bool(value) => value.encode(encoder),
+            Self::Int8(value) => value.encode(encoder),
+            Self::Int16(value) => value.encode(encoder),
+            Self::Int32(value) => value.encode(encoder),
+            Self::Int64(value) => value.encode(encoder),
+            Self::Uint8(value) => value.encode(encoder),
+            Self::Uint16(value) => value.encode(encoder),
+            Self::Uint32(value) | Self::Enum(value) => value.encode(encoder),
+            Self::Uint64(value) => value.encode(encoder),
+            Self::Float32(value) => value.encode(encoder),
+            Self::Float64(value) => value.encode(encoder),
+            Self::Char8(value) => value.encode(encoder),
+            Self::String(value) => value.encode(encoder),
+            Self::Bytes(bytes) => {
+                if matches!(ty, Type::Sequence { .. }) {
+                    encoder.write_length(bytes.len())?;
+                }
+                encoder.write_bytes(bytes);
+                Ok(())
+            }
+            Self::List(items) => encode_list(items, ty, encoder),
+            Self::Struct(value) => value.encode(encoder),
+        }
+    }
+
+    /// Reads a value of the type.
+    ///
+    /// # Errors
+    /// When the octets are no value of the type.
+    pub fn decode(ty: &Type, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
+        Ok(match ty {
+            Type::Bool => Self::Bool(Cdr::decode(decoder)?),
+            Type::Byte | Type::Uint8 => Self::Uint8(Cdr::decode(decoder)?),
+            Type::Int8 => Self::Int8(Cdr::decode(decoder)?),
+            Type::Int16 => Self::Int16(Cdr::decode(decoder)?),
+            Type::Int32 => Self::Int32(Cdr::decode(decoder)?),
+            Type::Int64 => Self::Int64(Cdr::decode(decoder)?),
+            Type::Uint16 => Self::Uint16(Cdr::decode(decoder)?),
+            Type::Uint32 => Self::Uint32(Cdr::decode(decoder)?),
+            Type::Uint64 => Self::Uint64(Cdr::decode(decoder)?),
+            Type::Float32 => Self::Float32(Cdr::decode(decoder)?),
+            Type::Float64 => Self::Float64(Cdr::decode(decoder)?),
+            Type::Char8 => Self::Char8(Cdr::decode(decoder)?),
+            Type::Enum(_) => Self::Enum(Cdr::decode(decoder)?),
+            Type::String { max } => {
+                let text = decoder.read_string()?;
+                max.map_or(Ok(()), |max| check_length(text.len(), max))?;
+                Self::String(String::from(text))
+            }
+            Type::Sequence { element, max } => decoder.collection(element.is_primitive(), |decoder| {
+                let count = decoder.read_length(element.size_min())?;
+                max.map_or(Ok(()), |max| check_length(count, max))?;
+                decode_list(element, count, decoder)
+            })?,
+            Type::Array { element, dimensions } => decoder.collection(element.is_primitive(), |decoder| {
+                decode_list(element, element_count(dimensions), decoder)
+            })?,
+            Type::Struct(structure) => Self::Struct(DynamicValue::decode(structure, decoder)?),
+        })
+    }
+
+    /// As [`Cdr::encode_key_part`].
+    fn encode_key_part(&self, ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+        match (ty, self) {
+            (Type::Struct(structure), Self::Struct(value)) => {
+                self.check(ty)?;
+                value.encode_members(encoder, Self::encode_key_part, |member| structure.is_key_part(member))
+            }
+            _ => self.encode(ty, encoder),
+        }
+    }
+
+    /// As [`Cdr::decode_key_part`].
+    fn decode_key_part(ty: &Type, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
+        match ty {
+            Type::Struct(structure) => {
+                let is_part = |member: &Member| structure.is_key_part(member);
+                decode_members(structure, decoder, Self::decode_key_part, is_part).map(Self::Struct)
+            }
+            _ => Self::decode(ty, decoder),
+        }
+    }
+}
+
+impl DynamicValue {
+    /// Appends the value.
+    ///
+    /// # Errors
+    /// When a string or sequence exceeds its bound, or a value has no encoding.
+    pub fn encode(&self, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+        self.encode_members(encoder, Value::encode, |_| true)
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the octets are no value of the type.
+    pub fn decode(structure: &Arc<StructType>, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
+        decode_members(structure, decoder, Value::decode, |_| true)
+    }
+
+    /// Appends the key members; nothing when there are none.
+    ///
+    /// # Errors
+    /// As [`DynamicValue::encode`].
+    pub fn encode_key(&self, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+        self.encode_members(encoder, Value::encode_key_part, |member| member.key)
+    }
+
+    /// Reads what [`DynamicValue::encode_key`] wrote; the other members are [`Value::zero`].
+    ///
+    /// # Errors
+    /// As [`DynamicValue::decode`].
+    pub fn decode_key(structure: &Arc<StructType>, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
+        decode_members(structure, decoder, Value::decode_key_part, |member| member.key)
+    }
+
+    fn encode_members(
+        &self,
+        encoder: &mut Encoder<'_>,
+        encode: fn(&Value, &Type, &mut Encoder<'_>) -> Result<(), CdrError>,
+        is_wanted: impl Fn(&Member) -> bool,
+    ) -> Result<(), CdrError> {
+        for (member, value) in self.structure().members().iter().zip(self.values()) {
+            if is_wanted(member) {
+                encode(value, &member.ty, encoder).map_err(|error| error.in_member(&member.name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn decode_members(
+    structure: &Arc<StructType>,
+    decoder: &mut Decoder<'_>,
+    decode: fn(&Type, &mut Decoder<'_>) -> Result<Value, CdrError>,
+    is_wanted: impl Fn(&Member) -> bool,
+) -> Result<DynamicValue, CdrError> {
+    let value_of = |member: &Member| {
+        if is_wanted(member) {
+            decode(&member.ty, decoder).map_err(|error| error.in_member(&member.name))
+        } else {
+            Ok(Value::zero(&member.ty))
+        }
+    };
+    let values = structure.members().iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
+    Ok(DynamicValue::from_values(Arc::clone(structure), values))
+}
+
+fn encode_list(items: &[Value], ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+    match ty {
+        Type::Sequence { element, .. } => encoder.collection(element.is_primitive(), |encoder| {
+            encoder.write_length(items.len())?;
+            items.iter().try_for_each(|item| item.encode(element, encoder))
+        }),
+        Type::Array { element, .. } => encoder.collection(element.is_primitive(), |encoder| {
+            items.iter().try_for_each(|item| item.encode(element, encoder))
+        }),
+        _ => Err(CdrError::Mismatch { expected: alloc::format!("{ty}"), found: "a list" }),
+    }
+}
+
+fn decode_list(element: &Type, count: usize, decoder: &mut Decoder<'_>) -> Result<Value, CdrError> {
+    if element.is_octet() {
+        return decoder.read_bytes(count).map(|bytes| Value::Bytes(bytes.to_vec()));
+    }
+    let mut items = Vec::with_capacity(count.min(decoder.remaining() / element.size_min().max(1)));
+    for _ in 0..count {
+        items.push(Value::decode(element, decoder)?);
+    }
+    Ok(Value::List(items))
+}
