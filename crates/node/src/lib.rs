@@ -7,6 +7,8 @@
 pub mod absent;
 pub mod clock;
 pub mod counter;
+mod machine;
+pub mod power;
 pub mod reading;
 pub mod sensor;
 pub mod sys_root;
@@ -14,5 +16,7 @@ pub mod thread;
 pub mod topology;
 
 pub use absent::{Absent, AbsentReason};
+pub use machine::{Node, NodeSample, NodeSampler, SensorReport};
+pub use power::{Coverage, EnergyAccount, NodePower, PowerFigure};
 pub use reading::{Bounded, Domain, Flags, Measurement, Quality, Quantity, Reading, Source, Value};
 pub use sys_root::{HostRoot, MemoryRoot, SysRoot};

@@ -109,16 +109,22 @@ pub enum Domain {
     Dram {
         /// The package's number.
         package: u32,
+        /// The die in the package.
+        die: Option<u32>,
     },
     /// The cores of a package, part of [`Domain::Package`].
     Cores {
         /// The package's number.
         package: u32,
+        /// The die in the package.
+        die: Option<u32>,
     },
     /// What a package has beside cores (often the integrated GPU), part of [`Domain::Package`].
     Uncore {
         /// The package's number.
         package: u32,
+        /// The die in the package.
+        die: Option<u32>,
     },
     /// A logical CPU.
     Cpu(u32),
@@ -369,16 +375,24 @@ impl fmt::Display for Domain {
         match self {
             Self::Node => f.write_str("node"),
             Self::Platform => f.write_str("platform"),
-            Self::Package { package, die: None } => write!(f, "package-{package}"),
-            Self::Package { package, die: Some(die) } => write!(f, "package-{package}-die-{die}"),
-            Self::Dram { package } => write!(f, "dram-{package}"),
-            Self::Cores { package } => write!(f, "cores-{package}"),
-            Self::Uncore { package } => write!(f, "uncore-{package}"),
+            Self::Package { package, die } => write!(f, "package-{package}{}", Die(*die)),
+            Self::Dram { package, die } => write!(f, "dram-{package}{}", Die(*die)),
+            Self::Cores { package, die } => write!(f, "cores-{package}{}", Die(*die)),
+            Self::Uncore { package, die } => write!(f, "uncore-{package}{}", Die(*die)),
             Self::Cpu(cpu) => write!(f, "cpu{cpu}"),
             Self::Policy(policy) => write!(f, "policy{policy}"),
             Self::Zone(zone) => write!(f, "zone:{zone}"),
             Self::Chip { device, channel } => write!(f, "{device}/{channel}"),
         }
+    }
+}
+
+/// Prints a die after its package, where dies are counted apart.
+struct Die(Option<u32>);
+
+impl fmt::Display for Die {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |die| write!(f, "-die-{die}"))
     }
 }
 

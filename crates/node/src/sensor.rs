@@ -3,9 +3,14 @@
 //! A sensor reads files of a [`SysRoot`] through a [`Sampling`], which reads each file once per sample however many
 //! sensors want it, and counts. Touches nothing else.
 
+mod energy_meter;
 pub mod frequency;
+pub mod hwmon;
 pub mod load;
 pub mod memory;
+pub mod perf;
+pub mod powercap;
+pub mod thermal;
 pub mod utilisation;
 
 use std::collections::BTreeMap;
