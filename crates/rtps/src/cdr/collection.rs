@@ -9,6 +9,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// A collection whose length a member may bound, by `#[dds(max = N)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` takes no #[dds(max = N)]",
+    label = "not a `String` or `Vec`"
+)]
 pub trait Bounded: Cdr {
     /// Octets of a string, elements of a sequence.
     fn length(&self) -> usize;

@@ -1,15 +1,6 @@
 //! The four octets before every serialized payload: representation and byte order (RTPS 10.2). Pure.
 
-use super::CdrError;
-
-/// Byte order of the octets that follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endianness {
-    /// Most significant octet first.
-    Big,
-    /// Least significant octet first.
-    Little,
-}
+use super::{CdrError, Endianness};
 
 /// Which rules of DDS-XTypes 7.4 lay out a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

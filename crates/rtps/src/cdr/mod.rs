@@ -35,9 +35,10 @@ mod tests;
 mod topic;
 mod value;
 
+pub use crate::message::ByteOrder as Endianness;
 pub use collection::Bounded;
 pub use decoder::Decoder;
-pub use encapsulation::{Encapsulation, Endianness, PayloadForm, Representation};
+pub use encapsulation::{Encapsulation, PayloadForm, Representation};
 pub use encoder::Encoder;
 pub use error::CdrError;
 pub use rtps_derive::{Cdr, DdsType};

@@ -49,22 +49,24 @@ macro_rules! number {
 
             #[inline]
             fn decode_elements(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<Self>, CdrError> {
-                let from_bytes = match decoder.endianness() {
-                    Endianness::Little => <$number>::from_le_bytes,
-                    Endianness::Big => <$number>::from_be_bytes,
-                };
-                Ok(decoder.read_chunks::<$size>(count)?.iter().map(|chunk| from_bytes(*chunk)).collect())
+                let order = decoder.endianness();
+                let chunks = decoder.read_chunks::<$size>(count)?.iter();
+                // One loop for each order, so that the compiler turns the common one into a copy.
+                Ok(match order {
+                    Endianness::Little => chunks.map(|chunk| <$number>::from_le_bytes(*chunk)).collect(),
+                    Endianness::Big => chunks.map(|chunk| <$number>::from_be_bytes(*chunk)).collect(),
+                })
             }
 
             #[inline]
             fn decode_flat<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[Self; N], CdrError> {
                 let mut items = [Self::zero(); N];
-                let from_bytes = match decoder.endianness() {
-                    Endianness::Little => <$number>::from_le_bytes,
-                    Endianness::Big => <$number>::from_be_bytes,
-                };
+                let order = decoder.endianness();
                 for (item, chunk) in items.iter_mut().zip(decoder.read_chunks::<$size>(N)?) {
-                    *item = from_bytes(*chunk);
+                    *item = match order {
+                        Endianness::Little => <$number>::from_le_bytes(*chunk),
+                        Endianness::Big => <$number>::from_be_bytes(*chunk),
+                    };
                 }
                 Ok(items)
             }

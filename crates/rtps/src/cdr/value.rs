@@ -8,7 +8,13 @@ use alloc::vec::Vec;
 /// A Rust type with a CDR encoding (DDS-XTypes 7.4), usually by `#[derive(Cdr)]` or `#[derive(DdsType)]`.
 ///
 /// Implemented for `bool`, the sized integers, `f32`, `f64`, `char` (8-bit ASCII on the wire), `String`, `Vec<T>`
-/// and `[T; N]`. A type must not contain itself, not even through a `Vec`.
+/// and `[T; N]`. A type must not contain itself, not even through a `Vec` or another type: [`Cdr::described`] would
+/// not end.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no CDR encoding",
+    label = "not a type of the wire",
+    note = "use bool, a sized integer, f32, f64, char, String, Vec<T>, [T; N], or a type with #[derive(Cdr)]"
+)]
 pub trait Cdr: Sized {
     /// The fewest octets that a value takes, without padding; at least 1.
     const SIZE_MIN: usize;
