@@ -3,6 +3,7 @@
 //! May touch everything, thinly: files that do say so on their first line.
 
 pub mod cli;
+pub mod config;
 pub mod report;
 pub mod snapshot;
 pub mod web;

@@ -1,0 +1,160 @@
+#![expect(clippy::disallowed_methods, reason = "I/O shell: reads the configuration file")]
+//! The configuration file: TOML 1.0, each quantity a text with its unit. Touches the one file that is named.
+//!
+//! [`Config::parse`] is pure; a mistake is reported with file, line, field and remedy.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+
+use crate::report::{Exit, Failure};
+
+/// The largest configuration file that is read.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Everything that a file can say. What it does not say has the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `[bus]`
+    pub bus: BusSection,
+    /// `[node]`
+    pub node: NodeSection,
+    /// `[dashboard]`
+    pub dashboard: DashboardSection,
+    /// `[monitor]`
+    pub monitor: MonitorSection,
+}
+
+/// `[bus]`: how this process takes part in the bus.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BusSection {
+    /// `domain = 0`: the DDS domain, 0 to 232.
+    #[serde(deserialize_with = "domain")]
+    pub domain: Option<u32>,
+}
+
+/// `[node]`: which machine is measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NodeSection {
+    /// `simulated = "xeon-8260-2s"`: a simulated node of this profile in place of this machine.
+    pub simulated: Option<String>,
+}
+
+/// `[dashboard]`: the page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DashboardSection {
+    /// `port = 8470`: the port on loopback; without it the first free one of a few.
+    pub port: Option<u16>,
+}
+
+/// `[monitor]`: what is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MonitorSection {
+    /// `record = "telemetry.jsonl"`: a file that telemetry is appended to.
+    pub record: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is larger than 1 MiB, or is not right; then with line, field and remedy.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let fault = |error: std::io::Error| {
+            Failure::new(Exit::Usage, format!("cannot read the configuration file {}", path.display()))
+                .with_remedy("name a TOML file that you may read, or leave --config away")
+                .with_source(error)
+        };
+        let bytes = std::fs::metadata(path).map_err(fault)?.len();
+        if bytes > BYTES_MAX {
+            let text =
+                format!("{} has {bytes} bytes, more than a configuration file may have", path.display());
+            return Err(Failure::new(Exit::Usage, text).with_remedy("a configuration file has at most 1 MiB"));
+        }
+        Self::parse(&path.display().to_string(), &std::fs::read_to_string(path).map_err(fault)?)
+    }
+
+    /// Reads the text of a file called `name`.
+    ///
+    /// # Errors
+    /// When it is not TOML, names a field that does not exist, or a value is not of its kind; with line and remedy.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Failure> {
+        toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            let line = text.get(..span.start).unwrap_or("").matches('\n').count() + 1;
+            let said = error.message().trim_end().replace('\n', ", ");
+            Failure::new(Exit::Usage, format!("{name}, line {line}: {said}"))
+                .with_remedy(remedy(&said))
+                .with_place(name, text.to_owned(), span, &said)
+        })
+    }
+}
+
+fn remedy(said: &str) -> &'static str {
+    if said.contains("unknown field") {
+        "correct the name or delete the line; nothing is ignored silently"
+    } else if said.contains("invalid type") || said.contains("invalid value") {
+        "write a value of the kind asked for; quantities are texts with a unit, such as \"200 ms\""
+    } else {
+        "the file is TOML: [section], then name = value lines"
+    }
+}
+
+fn domain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let domain = u32::deserialize(deserializer)?;
+    if domain > DOMAIN_MAX {
+        let text = format!("invalid value: domain {domain} has no ports; the highest is {DOMAIN_MAX}");
+        return Err(serde::de::Error::custom(text));
+    }
+    Ok(Some(domain))
+}
+
+/// The highest domain whose well-known ports are below 65,536 (RTPS 2.5 section 9.6.2.3).
+pub const DOMAIN_MAX: u32 = 232;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        let failure = Config::parse("site.toml", text).unwrap_err();
+        assert_eq!(failure.exit(), Exit::Usage);
+        format!("{:?}", miette::Report::new(failure))
+    }
+
+    /// Each field is read, and what is not said keeps its default.
+    #[test]
+    fn reads_every_field() {
+        let text = "[bus]\ndomain = 7\n[node]\nsimulated = \"x\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
+        let config = Config::parse("site.toml", text).unwrap();
+        assert_eq!(config.bus.domain, Some(7));
+        assert_eq!(config.node.simulated.as_deref(), Some("x"));
+        assert_eq!(config.dashboard.port, Some(1));
+        assert_eq!(config.monitor.record, Some(PathBuf::from("f")));
+        assert_eq!(Config::parse("site.toml", "").unwrap(), Config::default());
+    }
+
+    /// A wrong name is an error that names file, line, field and what to do.
+    #[test]
+    fn unknown_field_is_named() {
+        let text = complaint("[bus]\n\ndomian = 7\n");
+        for part in ["site.toml, line 3", "domian", "`domain`", "nothing is ignored"] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+    }
+
+    /// A value of another kind, out of range or that is not TOML names its line.
+    #[test]
+    fn wrong_values_name_their_line() {
+        assert!(complaint("[dashboard]\nport = \"x\"\n").contains("line 2"));
+        assert!(complaint("[dashboard]\nport = 70000\n").contains("line 2"));
+        assert!(complaint("[bus]\ndomain = 233\n").contains("the highest is 232"));
+        assert!(complaint("[bus\n").contains("line 1"));
+        assert!(complaint("[bus]\ndomain = 1\ndomain = 2\n").contains("line 3"));
+    }
+}
