@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod dynamic_json;
 pub mod report;
 pub mod snapshot;
 pub mod web;
