@@ -19,18 +19,37 @@ extern crate std;
 
 pub mod cdr;
 pub mod discovery;
+mod event;
+mod fragment;
 mod guid;
+mod history;
+mod limits;
 mod locator;
 pub mod message;
+mod outbox;
 pub mod parameter;
+mod participant;
 pub mod partition;
 pub mod ports;
 pub mod qos;
+mod reader;
 mod sequence;
 mod time;
 pub mod types;
+mod writer;
 
+pub use discovery::remote::RemoteParticipant;
+pub use event::{Event, LostReason};
+pub use fragment::fragment_total;
 pub use guid::{EntityId, Guid, GuidPrefix, VENDOR_STILLWATT, VendorId};
+pub use history::RawSample;
+pub use limits::{Limits, Statistics, Timing};
 pub use locator::{Locator, LocatorKind};
+pub use outbox::Datagram;
+pub use participant::{
+    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, Participant, ParticipantConfig, WriteError,
+    WriteSample,
+};
+pub use reader::{HashKey, KeyHasher};
 pub use sequence::{FragmentNumber, FragmentNumberSet, NumberSetError, SequenceNumber, SequenceNumberSet};
 pub use time::{Lease, WireTime};

@@ -7,8 +7,15 @@ use core::fmt;
 pub enum LocatorKind {
     /// UDP over IPv4, kind 1.
     UdpV4,
+    /// Between participants of one process, kind 0x0100_7e01 (ours; never announced).
+    InProcess,
     /// Any other kind, kept as its number: not reachable by our transports.
     Other(i32),
+}
+
+impl LocatorKind {
+    /// The number of our in-process kind, should it ever be written.
+    pub(crate) const IN_PROCESS: i32 = 0x0100_7e01;
 }
 
 /// A transport address: kind, port and 16 address octets (IPv4 in the last four).
@@ -23,6 +30,9 @@ pub struct Locator {
 }
 
 impl Locator {
+    /// The origin of datagrams that never left the process.
+    pub const IN_PROCESS: Self = Self { kind: LocatorKind::InProcess, port: 0, address: [0; 16] };
+
     /// A UDPv4 address and port.
     pub const fn udp_v4(address: [u8; 4], port: u16) -> Self {
         let [a, b, c, d] = address;
@@ -52,6 +62,7 @@ impl fmt::Display for Locator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind, self.address) {
             (LocatorKind::UdpV4, [.., a, b, c, d]) => write!(f, "udpv4://{a}.{b}.{c}.{d}:{}", self.port),
+            (LocatorKind::InProcess, _) => f.write_str("in process"),
             (LocatorKind::Other(kind), _) => write!(f, "kind {kind} port {}", self.port),
         }
     }

@@ -155,6 +155,7 @@ impl<'a> ParameterListWriter<'a> {
         self.value(id, |value| {
             let kind = match locator.kind {
                 LocatorKind::UdpV4 => 1,
+                LocatorKind::InProcess => LocatorKind::IN_PROCESS,
                 LocatorKind::Other(kind) => kind,
             };
             value.u32(kind.cast_unsigned());

@@ -125,4 +125,4 @@ fn add_locator(locators: &mut Vec<Locator>, cursor: &mut Cursor<'_>) -> Parsed<(
 }
 
 /// The encapsulation header of a little-endian parameter list.
-const PL_CDR_LE: [u8; 4] = [0, 3, 0, 0];
+pub(crate) const PL_CDR_LE: [u8; 4] = [0, 3, 0, 0];

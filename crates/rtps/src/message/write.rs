@@ -59,6 +59,11 @@ impl<'a> MessageWriter<'a> {
         Self { out }
     }
 
+    /// Continues a message that was begun before: further submessages go after those already in `out`.
+    pub fn append(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
     /// The octets written so far.
     pub fn len(&self) -> usize {
         self.out.len()

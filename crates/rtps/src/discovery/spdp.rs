@@ -1,0 +1,193 @@
+//! The participant discovery protocol: who is there (RTPS 8.5.3).
+//!
+//! A newcomer is answered by unicast before anything else is sent to it: some implementations otherwise wait for
+//! our next periodic announcement, seconds later.
+
+use alloc::vec::Vec;
+use units::Instant;
+
+use super::data::ParticipantData;
+use super::remote::{Admission, RemoteParticipant, choose, expiry};
+use crate::event::{Event, LostReason};
+use crate::message::{Data, InlineQos, MessageWriter, Payload, StatusInfo};
+use crate::outbox::Context;
+use crate::parameter::pid;
+use crate::participant::{FRAGMENT_SIZE_MAX, Participant, context};
+use crate::{EntityId, GuidPrefix, Lease, Locator, SequenceNumber, VENDOR_STILLWATT};
+
+/// The built-in endpoints that we have: announcer and detector of participants, publications and subscriptions.
+pub(crate) const BUILTIN_ENDPOINTS: u32 = 0x3f;
+/// The protocol version that we speak.
+const VERSION: [u8; 2] = [2, 3];
+
+impl Participant {
+    fn announcement(&self) -> ParticipantData {
+        ParticipantData {
+            guid: self.guid(),
+            version: VERSION,
+            vendor: VENDOR_STILLWATT,
+            domain: Some(self.config.domain),
+            builtin_endpoints: BUILTIN_ENDPOINTS,
+            lease: Lease::Finite(self.config.timing.lease),
+            metatraffic_unicast: self.config.metatraffic_unicast.clone(),
+            metatraffic_multicast: Vec::new(),
+            default_unicast: self.config.default_unicast.clone(),
+            default_multicast: Vec::new(),
+            name: Some(self.config.name.clone()),
+            user_data: Vec::new(),
+        }
+    }
+
+    fn send_announcement(&mut self, now: Instant, destination: Option<GuidPrefix>, to: &[Locator]) {
+        let mut payload = Vec::new();
+        self.announcement().encode(&mut payload);
+        self.send_spdp(now, destination, to, StatusInfo::default(), Payload::Data(&payload));
+    }
+
+    fn send_spdp(
+        &mut self,
+        now: Instant,
+        destination: Option<GuidPrefix>,
+        to: &[Locator],
+        status: StatusInfo,
+        payload: Payload<'_>,
+    ) {
+        let inline = match payload {
+            Payload::Key(_) => InlineQos { key_hash: Some(self.guid().to_bytes()), status },
+            _ => InlineQos::default(),
+        };
+        let mut cx: Context<'_> = context!(self, now);
+        let mut datagram = cx.outbox.start();
+        datagram.to.extend_from_slice(to);
+        let mut message = MessageWriter::new(&mut datagram.bytes, cx.prefix);
+        if let Some(prefix) = destination {
+            message.info_destination(prefix);
+        }
+        message.data(EntityId::UNKNOWN, EntityId::SPDP_WRITER, SequenceNumber::FIRST, &inline, payload);
+        cx.send(datagram);
+    }
+
+    pub(crate) fn announce_when_due(&mut self, now: Instant) {
+        if now < self.announce_at {
+            return;
+        }
+        let to = self.config.announce_to.clone();
+        self.send_announcement(now, None, &to);
+        self.announcements = self.announcements.saturating_add(1);
+        let timing = &self.config.timing;
+        let is_burst = self.announcements < timing.burst_count;
+        self.announce_at = now + if is_burst { timing.burst_period } else { timing.announce_period };
+    }
+
+    /// Adds a destination for announcements, and announces to it at once. Known ones are ignored.
+    pub fn add_peer(&mut self, now: Instant, peer: Locator) {
+        if !self.config.announce_to.contains(&peer) {
+            self.config.announce_to.push(peer);
+            self.send_announcement(now, None, &[peer]);
+        }
+    }
+
+    /// Says goodbye to everyone. Drain the transmissions afterwards; the participant is of no use then.
+    pub fn close(&mut self, now: Instant) {
+        let mut to = self.config.announce_to.clone();
+        for locator in self.remote.participants.values().flat_map(|remote| &remote.metatraffic) {
+            if !to.contains(locator) {
+                to.push(*locator);
+            }
+        }
+        let payload = super::key_payload(pid::PARTICIPANT_GUID, self.guid());
+        let status = StatusInfo { disposed: true, unregistered: true };
+        self.send_spdp(now, None, &to, status, Payload::Key(&payload));
+    }
+
+    pub(crate) fn handle_announcement(
+        &mut self,
+        now: Instant,
+        source: GuidPrefix,
+        from: Locator,
+        data: &Data<'_>,
+    ) {
+        let status = data.inline_qos.as_ref().map(|inline| inline.status_info()).unwrap_or_default();
+        if status.disposed || status.unregistered || matches!(data.payload, Payload::Key(_)) {
+            self.forget_participant(source, LostReason::Left);
+            return;
+        }
+        let Payload::Data(payload) = data.payload else { return };
+        let Ok(announced) = ParticipantData::decode(payload) else {
+            self.statistics.malformed += 1;
+            return;
+        };
+        let prefix = announced.guid.prefix;
+        let is_foreign = announced.domain.is_some_and(|domain| domain != self.config.domain);
+        if is_foreign || prefix == self.config.prefix || prefix != source {
+            return;
+        }
+        if let Some(known) = self.remote.participants.get_mut(&prefix) {
+            known.expires_at = expiry(now, announced.lease);
+            known.data = announced;
+            return;
+        }
+        self.welcome(now, from, announced);
+    }
+
+    fn welcome(&mut self, now: Instant, from: Locator, announced: ParticipantData) {
+        match self.remote.admit(&self.config.limits) {
+            Admission::Welcome => {}
+            Admission::Evict(victim) => {
+                self.statistics.discovery_refused += 1;
+                self.forget_participant(victim, LostReason::LeaseExpired);
+            }
+            Admission::Refused => {
+                self.statistics.discovery_refused += 1;
+                return;
+            }
+        }
+        let prefix = announced.guid.prefix;
+        let local = &self.config.local_addresses;
+        let mut metatraffic = choose(&announced.metatraffic_unicast, Some(from), local);
+        let default = choose(&announced.default_unicast, Some(from), local);
+        if metatraffic.is_empty() {
+            metatraffic.clone_from(&default);
+        }
+        let name = announced.name.clone();
+        let builtin = announced.builtin_endpoints;
+        let vendor = announced.vendor;
+        self.remote.insert(
+            prefix,
+            RemoteParticipant {
+                expires_at: expiry(now, announced.lease),
+                data: announced,
+                is_confirmed: false,
+                discovered_at: now,
+                metatraffic: metatraffic.clone(),
+                default,
+            },
+        );
+        self.note_deadline(self.remote.participants.get(&prefix).map(|remote| remote.expires_at));
+        self.send_announcement(now, Some(prefix), &metatraffic);
+        self.match_builtin_endpoints(now, prefix, builtin, vendor, &metatraffic);
+        self.tell(Event::ParticipantDiscovered { prefix, name });
+    }
+
+    pub(crate) fn expire_participants(&mut self, now: Instant) {
+        let expired = self.remote.participants.iter().filter(|(_, remote)| remote.expires_at <= now);
+        for prefix in expired.map(|(prefix, _)| *prefix).collect::<Vec<_>>() {
+            self.forget_participant(prefix, LostReason::LeaseExpired);
+        }
+    }
+
+    fn forget_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
+        if self.remote.remove(prefix).is_none() {
+            return;
+        }
+        let (writers, readers) = self.remote.endpoints_of(prefix);
+        for guid in writers {
+            self.forget_remote_writer(guid);
+        }
+        for guid in readers {
+            self.forget_remote_reader(guid);
+        }
+        self.unmatch_builtin_endpoints(prefix);
+        self.tell(Event::ParticipantLost { prefix, reason });
+    }
+}

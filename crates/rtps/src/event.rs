@@ -1,0 +1,92 @@
+//! What the machine tells the application.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::qos::Policy;
+use crate::{EntityId, Guid, GuidPrefix};
+
+/// Why a remote participant is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LostReason {
+    /// It said goodbye.
+    Left,
+    /// Its lease ran out.
+    LeaseExpired,
+}
+
+/// Something the application may want to know. Events are bounded: see [`crate::Limits::events_max`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A remote participant announced itself.
+    ParticipantDiscovered {
+        /// Its prefix.
+        prefix: GuidPrefix,
+        /// The name it gave.
+        name: Option<String>,
+    },
+    /// A remote participant is gone.
+    ParticipantLost {
+        /// Its prefix.
+        prefix: GuidPrefix,
+        /// Why.
+        reason: LostReason,
+    },
+    /// A local endpoint and a remote one exchange data from now on.
+    Matched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// A local endpoint and a remote one no longer exchange data.
+    Unmatched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// Topic, type and partition agree, but the QoS does not.
+    IncompatibleQos {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// The policies that keep them apart.
+        policies: Vec<Policy>,
+    },
+    /// Topic and partition agree, but the type names differ.
+    InconsistentType {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// The type name they announced.
+        type_name: String,
+    },
+    /// A reader has samples to take. Not repeated before it was polled.
+    SamplesAvailable(EntityId),
+    /// Acknowledgements made room in a writer's history.
+    SpaceAvailable(EntityId),
+}
+
+/// A bounded queue of events.
+#[derive(Debug, Default)]
+pub(crate) struct Events(VecDeque<Event>);
+
+impl Events {
+    /// Adds an event; true when the oldest had to go for it.
+    pub(crate) fn push(&mut self, event: Event, max: usize) -> bool {
+        let full = self.0.len() >= max;
+        if full {
+            self.0.pop_front();
+        }
+        self.0.push_back(event);
+        full
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.0.pop_front()
+    }
+}

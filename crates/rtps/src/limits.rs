@@ -1,0 +1,117 @@
+//! Every bound of the protocol machine, in one place.
+
+use core::time::Duration;
+
+/// The bounds of one participant. What reaching a bound does is said with each; refusals are counted in
+/// [`crate::Statistics`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Remote participants known at once. Further announcements are ignored until one leaves.
+    pub participants_max: usize,
+    /// Remote participants that announced themselves but never answered. The oldest makes room for a new one, so
+    /// forged announcements cost little memory and cannot keep real ones out.
+    pub unconfirmed_max: usize,
+    /// Remote endpoints known of one participant. Further ones are ignored.
+    pub endpoints_per_participant_max: usize,
+    /// Samples kept out of order for one writer while earlier ones are missing. Later ones are asked for again.
+    pub reorder_max: usize,
+    /// Incomplete fragmented samples for one writer. The oldest is dropped.
+    pub partial_samples_max: usize,
+    /// Bytes of one sample, sent or received. A larger write is an error, a larger sample is dropped.
+    pub sample_bytes_max: usize,
+    /// Bytes held by incomplete fragmented samples of one reader. Fragments beyond it are dropped.
+    pub partial_bytes_max: usize,
+    /// Samples in a keep-all history without resource limits. A reliable write then waits, a reader stops
+    /// acknowledging.
+    pub keep_all_max: usize,
+    /// Instances of one reader or writer. Samples of further instances are dropped, writes of them are an error.
+    pub instances_max: usize,
+    /// Datagrams waiting to be sent. Further ones are dropped; reliable samples are repaired later.
+    pub outbox_max: usize,
+    /// Events waiting to be polled. The oldest is dropped.
+    pub events_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            participants_max: 4096,
+            unconfirmed_max: 256,
+            endpoints_per_participant_max: 4096,
+            reorder_max: 1024,
+            partial_samples_max: 8,
+            sample_bytes_max: 64 << 20,
+            partial_bytes_max: 64 << 20,
+            keep_all_max: 4096,
+            instances_max: 65_536,
+            outbox_max: 65_536,
+            events_max: 4096,
+        }
+    }
+}
+
+/// The protocol's periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long peers believe in us after an announcement.
+    pub lease: Duration,
+    /// Time between announcements once start-up is over; at most a third of the lease is sensible.
+    pub announce_period: Duration,
+    /// Announcements sent at start, [`Timing::burst_period`] apart.
+    pub burst_count: u32,
+    /// Time between the announcements of the start-up burst.
+    pub burst_period: Duration,
+    /// Time after which a reliable writer asks for an acknowledgement that has not come, doubling up to
+    /// [`Timing::heartbeat_period_max`] while nothing changes.
+    pub heartbeat_period: Duration,
+    /// The slowest repetition of that question.
+    pub heartbeat_period_max: Duration,
+    /// A reader does not repeat a request for the same sample within this time.
+    pub nack_suppression: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(30),
+            announce_period: Duration::from_secs(10),
+            burst_count: 5,
+            burst_period: Duration::from_millis(100),
+            heartbeat_period: Duration::from_millis(20),
+            heartbeat_period_max: Duration::from_secs(2),
+            nack_suppression: Duration::from_millis(3),
+        }
+    }
+}
+
+/// What a participant has counted since it was made. Counters only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Datagrams handled.
+    pub datagrams_received: u64,
+    /// Datagrams handed out for sending, counted once per destination.
+    pub datagrams_sent: u64,
+    /// Datagrams or submessages refused as malformed.
+    pub malformed: u64,
+    /// Samples of user topics written.
+    pub samples_written: u64,
+    /// Samples of user topics put into a reader's history.
+    pub samples_received: u64,
+    /// Samples that a reader will never get: a best-effort gap, a fragment set given up, or overwritten at the
+    /// writer before it could be repaired.
+    pub samples_lost: u64,
+    /// Samples that arrived but were overwritten in a keep-last history before the application took them.
+    pub samples_overwritten: u64,
+    /// Samples refused because a history or instance table was full.
+    pub samples_rejected: u64,
+    /// Samples that arrived again.
+    pub duplicates: u64,
+    /// Samples sent again on request.
+    pub repairs: u64,
+    /// Datagrams dropped because the outbox was full.
+    pub outbox_dropped: u64,
+    /// Announcements ignored because a table was full, or evicted from it.
+    pub discovery_refused: u64,
+    /// Events dropped because nobody polled them.
+    pub events_dropped: u64,
+}

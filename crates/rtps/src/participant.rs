@@ -1,0 +1,540 @@
+//! One DDS participant as a state machine.
+//!
+//! Drive it like this, in any thread, with one clock:
+//!
+//! 1. give it what happened: [`Participant::handle_datagram`], [`Participant::handle_timeout`], or an application
+//!    call such as [`Participant::write`];
+//! 2. then drain its outputs: [`Participant::poll_transmit`] until `None` (send each datagram to each destination),
+//!    [`Participant::poll_event`] until `None`, and [`Participant::poll_timeout`] once for the next wake-up.
+//!
+//! Nothing blocks, nothing is called back, and every call costs time bounded by what it is given.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use units::Instant;
+
+use crate::cdr::KeyHash;
+use crate::discovery::data::EndpointData;
+use crate::discovery::remote::{RemoteParticipant, RemoteTable};
+use crate::event::{Event, Events};
+use crate::history::{RawSample, Refused};
+use crate::message::{HeaderError, MessageReader, StatusInfo, Submessage};
+use crate::outbox::{Context, Datagram, Outbox};
+use crate::partition::PartitionRule;
+use crate::qos::Qos;
+use crate::reader::{KeyHasher, Origin, Reader};
+use crate::writer::Writer;
+use crate::{
+    EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, Statistics, Timing, VendorId, WireTime,
+};
+
+/// Everything a participant is told at its start.
+#[derive(Clone, Debug)]
+pub struct ParticipantConfig {
+    /// Its identity, from [`GuidPrefix::from_random`].
+    pub prefix: GuidPrefix,
+    /// The DDS domain. Announcements of other domains are ignored.
+    pub domain: u32,
+    /// A name for people.
+    pub name: String,
+    /// Where its discovery traffic is received.
+    pub metatraffic_unicast: Vec<Locator>,
+    /// Where its user data is received.
+    pub default_unicast: Vec<Locator>,
+    /// Where announcements are sent: the discovery multicast group and initial peers.
+    pub announce_to: Vec<Locator>,
+    /// IPv4 addresses of this machine, to recognise peers on it.
+    pub local_addresses: Vec<[u8; 4]>,
+    /// How partition names match.
+    pub partition_rule: PartitionRule,
+    /// Samples above this many bytes travel in fragments of this size; at most 65,000 fits a UDP datagram.
+    pub fragment_size: u16,
+    /// Bounds.
+    pub limits: Limits,
+    /// Periods.
+    pub timing: Timing,
+}
+
+/// The largest fragment that fits a UDP datagram together with everything that may accompany it.
+pub const FRAGMENT_SIZE_MAX: u16 = 65_000;
+
+/// What a local writer or reader is.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Topic name.
+    pub topic: String,
+    /// Type name: peers match by it.
+    pub type_name: String,
+    /// Whether the topic has instances.
+    pub is_keyed: bool,
+    /// Quality of service.
+    pub qos: Qos,
+}
+
+/// Why an endpoint was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CreateEndpointError {
+    /// Topic or type name is empty or longer than 255 bytes.
+    #[error("the {what} name {name:?} must have 1 to 255 bytes")]
+    Name {
+        /// "topic" or "type".
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// All 2^24 entity keys have been used.
+    #[error("this participant has made 2^24 endpoints: make a new participant")]
+    Exhausted,
+}
+
+/// Why a sample was not written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// There is no such writer.
+    #[error("no writer {0} in this participant")]
+    NoWriter(EntityId),
+    /// The keep-all history is full of unacknowledged samples; wait for [`Event::SpaceAvailable`].
+    #[error("the history is full of samples that a reader has not acknowledged: wait, or use keep-last")]
+    Full,
+    /// Too many instances.
+    #[error("the writer has as many instances as its limit allows: dispose some, or raise max_instances")]
+    Instances,
+    /// The sample is larger than [`Limits::sample_bytes_max`].
+    #[error("a sample of {bytes} bytes exceeds the limit of {max}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+}
+
+/// One sample to write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteSample<'a> {
+    /// The instance, for keyed topics.
+    pub instance: Option<KeyHash>,
+    /// Whether this ends the instance; the payload is then the serialized key.
+    pub status: StatusInfo,
+    /// When it was written, by the wall clock.
+    pub timestamp: Option<WireTime>,
+    /// The serialized sample with its 4-byte encapsulation header.
+    pub payload: &'a [u8],
+}
+
+/// A DDS participant: see the module text for how to drive it.
+#[derive(Debug)]
+pub struct Participant {
+    pub(crate) config: ParticipantConfig,
+    pub(crate) writers: BTreeMap<EntityId, Writer>,
+    pub(crate) readers: BTreeMap<EntityId, Reader>,
+    /// Which of our readers listen to a remote writer.
+    pub(crate) routes: BTreeMap<Guid, Vec<EntityId>>,
+    pub(crate) remote: RemoteTable,
+    pub(crate) announce_at: Instant,
+    pub(crate) announcements: u32,
+    next_key: u32,
+    /// Never later than the earliest deadline of any part.
+    deadline: Instant,
+    pub(crate) outbox: Outbox,
+    pub(crate) events: Events,
+    pub(crate) statistics: Statistics,
+}
+
+/// Borrows of the parts that every endpoint operation needs, apart from the endpoints themselves.
+macro_rules! context {
+    ($self:ident, $now:expr) => {
+        Context {
+            now: $now,
+            prefix: $self.config.prefix,
+            limits: &$self.config.limits,
+            timing: &$self.config.timing,
+            fragment_size: $self.config.fragment_size.clamp(1, FRAGMENT_SIZE_MAX),
+            outbox: &mut $self.outbox,
+            statistics: &mut $self.statistics,
+        }
+    };
+}
+pub(crate) use context;
+
+/// What the submessages of one datagram share.
+struct Receiver {
+    source: GuidPrefix,
+    from: Locator,
+    timestamp: Option<WireTime>,
+    is_for_us: bool,
+    confirms: bool,
+}
+
+impl Participant {
+    /// A participant that announces itself at once.
+    pub fn new(config: ParticipantConfig, now: Instant) -> Self {
+        let mut participant = Self {
+            config,
+            writers: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            remote: RemoteTable::default(),
+            announce_at: now,
+            announcements: 0,
+            next_key: 1,
+            deadline: now,
+            outbox: Outbox::default(),
+            events: Events::default(),
+            statistics: Statistics::default(),
+        };
+        participant.create_builtin_endpoints();
+        participant
+    }
+
+    // Getters.
+
+    /// The participant's own identity.
+    pub fn guid(&self) -> Guid {
+        Guid::new(self.config.prefix, EntityId::PARTICIPANT)
+    }
+
+    /// Its counters.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The remote participants known now.
+    pub fn remote_participants(&self) -> impl Iterator<Item = &RemoteParticipant> {
+        self.remote.participants.values()
+    }
+
+    /// The remote writers known now, matched or not.
+    pub fn remote_writers(&self) -> impl Iterator<Item = &EndpointData> {
+        self.remote.writers.values()
+    }
+
+    /// The remote readers known now, matched or not.
+    pub fn remote_readers(&self) -> impl Iterator<Item = &EndpointData> {
+        self.remote.readers.values()
+    }
+
+    /// The remote endpoints that a local writer or reader exchanges data with.
+    pub fn matched(&self, local: EntityId) -> Vec<Guid> {
+        match (self.writers.get(&local), self.readers.get(&local)) {
+            (Some(writer), _) => writer.matched().collect(),
+            (None, Some(reader)) => reader.matched().collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Samples that a reader will never get.
+    pub fn lost(&self, reader: EntityId) -> u64 {
+        self.readers.get(&reader).map_or(0, |reader| reader.lost)
+    }
+
+    /// Samples in a writer's or reader's history.
+    pub fn history_len(&self, local: EntityId) -> usize {
+        match (self.writers.get(&local), self.readers.get(&local)) {
+            (Some(writer), _) => writer.history_len(),
+            (None, Some(reader)) => reader.history_len(),
+            (None, None) => 0,
+        }
+    }
+
+    /// Whether every matched reliable reader has everything that was written.
+    pub fn is_acknowledged(&self, writer: EntityId) -> bool {
+        self.writers.get(&writer).is_none_or(Writer::is_acknowledged)
+    }
+
+    // Application commands.
+
+    /// Makes a writer and announces it.
+    ///
+    /// # Errors
+    /// When a name is unusable, or no entity key is left.
+    pub fn create_writer(
+        &mut self,
+        now: Instant,
+        config: EndpointConfig,
+    ) -> Result<EntityId, CreateEndpointError> {
+        let entity = EntityId::user_writer(self.next_key(&config)?, config.is_keyed);
+        let writer = Writer::new(entity, config.topic, config.type_name, config.qos, &self.config.limits);
+        self.writers.insert(entity, writer);
+        self.announce_writer(now, entity);
+        self.match_new_writer(now, entity);
+        Ok(entity)
+    }
+
+    /// Makes a reader and announces it. `key_hasher` is needed for a keyed topic.
+    ///
+    /// # Errors
+    /// When a name is unusable, or no entity key is left.
+    pub fn create_reader(
+        &mut self,
+        now: Instant,
+        config: EndpointConfig,
+        key_hasher: Option<KeyHasher>,
+    ) -> Result<EntityId, CreateEndpointError> {
+        let entity = EntityId::user_reader(self.next_key(&config)?, config.is_keyed);
+        let hasher = key_hasher.filter(|_| config.is_keyed);
+        let limits = &self.config.limits;
+        let reader = Reader::new(entity, config.topic, config.type_name, config.qos, hasher, limits);
+        self.readers.insert(entity, reader);
+        self.announce_reader(now, entity);
+        self.match_new_reader(now, entity);
+        Ok(entity)
+    }
+
+    fn next_key(&mut self, config: &EndpointConfig) -> Result<u32, CreateEndpointError> {
+        for (what, name) in [("topic", &config.topic), ("type", &config.type_name)] {
+            if name.is_empty() || name.len() > 255 {
+                return Err(CreateEndpointError::Name { what, name: name.clone() });
+            }
+        }
+        let key = self.next_key;
+        if key > 0x00ff_ffff {
+            return Err(CreateEndpointError::Exhausted);
+        }
+        self.next_key += 1;
+        Ok(key)
+    }
+
+    /// Removes a writer and tells its peers.
+    pub fn delete_writer(&mut self, now: Instant, writer: EntityId) {
+        if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
+            self.retract_writer(now, writer);
+        }
+    }
+
+    /// Removes a reader and tells its peers.
+    pub fn delete_reader(&mut self, now: Instant, reader: EntityId) {
+        if !reader.is_builtin() && self.readers.remove(&reader).is_some() {
+            for route in self.routes.values_mut() {
+                route.retain(|entity| *entity != reader);
+            }
+            self.routes.retain(|_, route| !route.is_empty());
+            self.retract_reader(now, reader);
+        }
+    }
+
+    /// Writes a sample: sends it to every matched reader and keeps it as long as the writer's QoS asks.
+    ///
+    /// # Errors
+    /// When the writer does not exist or a bound is reached; nothing has happened then.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        writer: EntityId,
+        sample: WriteSample<'_>,
+    ) -> Result<SequenceNumber, WriteError> {
+        let max = self.config.limits.sample_bytes_max;
+        if sample.payload.len() > max {
+            return Err(WriteError::TooLarge { bytes: sample.payload.len(), max });
+        }
+        let mut cx = context!(self, now);
+        let endpoint = self.writers.get_mut(&writer).ok_or(WriteError::NoWriter(writer))?;
+        endpoint.check(sample.instance).map_err(|refused| match refused {
+            Refused::Full => WriteError::Full,
+            Refused::Instances => WriteError::Instances,
+        })?;
+        let sequence =
+            endpoint.write(&mut cx, sample.instance, sample.status, sample.timestamp, sample.payload);
+        let deadline = endpoint.deadline();
+        self.statistics.samples_written += u64::from(!writer.is_builtin());
+        self.note_deadline(deadline);
+        Ok(sequence)
+    }
+
+    /// Takes the oldest sample that a reader has. Give its buffer back with [`Participant::recycle_sample`].
+    pub fn take(&mut self, now: Instant, reader: EntityId) -> Option<RawSample> {
+        let mut cx = context!(self, now);
+        let sample = self.readers.get_mut(&reader)?.take(&mut cx)?;
+        self.statistics.samples_received += u64::from(!reader.is_builtin());
+        Some(sample)
+    }
+
+    /// Takes a sample's buffer back, so that steady traffic allocates nothing.
+    pub fn recycle_sample(&mut self, reader: EntityId, payload: Vec<u8>) {
+        if let Some(reader) = self.readers.get_mut(&reader) {
+            reader.recycle(payload);
+        }
+    }
+
+    // Inputs.
+
+    /// Handles one datagram that arrived from `from`.
+    pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
+        self.statistics.datagrams_received += 1;
+        let (header, messages) = match MessageReader::new(bytes) {
+            Ok(parts) => parts,
+            Err(HeaderError::Short | HeaderError::Magic | HeaderError::Version(_)) => {
+                self.statistics.malformed += 1;
+                return;
+            }
+        };
+        if header.prefix == self.config.prefix {
+            return;
+        }
+        let mut receiver =
+            Receiver { source: header.prefix, from, timestamp: None, is_for_us: true, confirms: false };
+        for submessage in messages {
+            match submessage {
+                Ok(submessage) => self.handle_submessage(now, &mut receiver, submessage),
+                Err(_) => {
+                    self.statistics.malformed += 1;
+                    break;
+                }
+            }
+        }
+        self.remote.touch(receiver.source, now, receiver.confirms);
+    }
+
+    fn handle_submessage(&mut self, now: Instant, receiver: &mut Receiver, submessage: Submessage<'_>) {
+        match submessage {
+            Submessage::InfoDestination(prefix) => {
+                receiver.is_for_us = prefix == GuidPrefix::UNKNOWN || prefix == self.config.prefix;
+            }
+            Submessage::InfoTimestamp(time) => {
+                receiver.timestamp = time.filter(|time| *time != WireTime::INVALID);
+            }
+            Submessage::InfoSource { prefix, .. } => receiver.source = prefix,
+            _ if !receiver.is_for_us => {}
+            Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER => {
+                self.handle_announcement(now, receiver.source, receiver.from, &data);
+            }
+            Submessage::AckNack(acknack) => {
+                receiver.confirms = true;
+                let from = Guid::new(receiver.source, acknack.reader);
+                let mut cx = context!(self, now);
+                let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
+                let has_space = writer.handle_acknack(&mut cx, from, &acknack) && writer.may_block();
+                let deadline = writer.deadline();
+                if has_space {
+                    self.tell(Event::SpaceAvailable(acknack.writer));
+                }
+                self.note_deadline(deadline);
+            }
+            Submessage::NackFrag(nack) => {
+                receiver.confirms = true;
+                let from = Guid::new(receiver.source, nack.reader);
+                let mut cx = context!(self, now);
+                if let Some(writer) = self.writers.get_mut(&nack.writer) {
+                    writer.handle_nackfrag(&mut cx, from, &nack);
+                }
+            }
+            other => self.handle_from_writer(now, receiver, &other),
+        }
+    }
+
+    /// Submessages that a writer sends to readers.
+    fn handle_from_writer(&mut self, now: Instant, receiver: &mut Receiver, submessage: &Submessage<'_>) {
+        let (writer, reader) = match submessage {
+            Submessage::Data(data) => (data.writer, data.reader),
+            Submessage::DataFrag(frag) => (frag.writer, frag.reader),
+            Submessage::Heartbeat(heartbeat) => (heartbeat.writer, heartbeat.reader),
+            Submessage::HeartbeatFrag(heartbeat) => (heartbeat.writer, heartbeat.reader),
+            Submessage::Gap(gap) => (gap.writer, gap.reader),
+            _ => return,
+        };
+        let writer = Guid::new(receiver.source, writer);
+        let Some(route) = self.routes.get(&writer) else { return };
+        receiver.confirms = true;
+        let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
+        let mut cx = context!(self, now);
+        let mut discovered = false;
+        for entity in route {
+            if reader != EntityId::UNKNOWN && reader != *entity {
+                continue;
+            }
+            let Some(endpoint) = self.readers.get_mut(entity) else { continue };
+            match submessage {
+                Submessage::Data(data) => endpoint.handle_data(&mut cx, origin, data),
+                Submessage::DataFrag(frag) => endpoint.handle_data_frag(&mut cx, origin, frag),
+                Submessage::Heartbeat(heartbeat) => endpoint.handle_heartbeat(&mut cx, writer, heartbeat),
+                Submessage::HeartbeatFrag(heartbeat) => {
+                    endpoint.handle_heartbeat_frag(&mut cx, writer, heartbeat)
+                }
+                Submessage::Gap(gap) => endpoint.handle_gap(&mut cx, writer, gap),
+                _ => {}
+            }
+            if endpoint.has_news {
+                endpoint.has_news = false;
+                if entity.is_builtin() {
+                    discovered = true;
+                } else {
+                    let event = Event::SamplesAvailable(*entity);
+                    let dropped = self.events.push(event, self.config.limits.events_max);
+                    cx.statistics.events_dropped += u64::from(dropped);
+                }
+            }
+        }
+        if discovered {
+            self.handle_discovered_endpoints(now);
+        }
+    }
+
+    /// Handles the passing of time: announcements, leases, questions to readers that have not answered.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if now < self.deadline {
+            return;
+        }
+        self.announce_when_due(now);
+        self.expire_participants(now);
+        let mut cx = context!(self, now);
+        for writer in self.writers.values_mut() {
+            writer.handle_timeout(&mut cx);
+        }
+        for reader in self.readers.values_mut() {
+            reader.handle_timeout(&mut cx);
+        }
+        self.deadline = self.earliest_deadline();
+    }
+
+    fn earliest_deadline(&self) -> Instant {
+        let writers = self.writers.values().filter_map(Writer::deadline);
+        let readers = self.readers.values().filter_map(Reader::deadline);
+        writers
+            .chain(readers)
+            .chain(self.remote.next_expiry())
+            .min()
+            .unwrap_or(Instant::MAX)
+            .min(self.announce_at)
+    }
+
+    // Outputs.
+
+    /// The next datagram to send. Give it back with [`Participant::recycle_datagram`].
+    pub fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.outbox.pop()
+    }
+
+    /// Takes a datagram's buffers back, so that steady traffic allocates nothing.
+    pub fn recycle_datagram(&mut self, datagram: Datagram) {
+        self.outbox.recycle(datagram);
+    }
+
+    /// The next thing the application may want to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// When [`Participant::handle_timeout`] wants to be called at the latest.
+    pub fn poll_timeout(&self) -> Instant {
+        self.deadline
+    }
+
+    // Shared by the discovery modules.
+
+    pub(crate) fn tell(&mut self, event: Event) {
+        let dropped = self.events.push(event, self.config.limits.events_max);
+        self.statistics.events_dropped += u64::from(dropped);
+    }
+
+    pub(crate) fn note_deadline(&mut self, deadline: Option<Instant>) {
+        if let Some(deadline) = deadline {
+            self.deadline = self.deadline.min(deadline);
+        }
+    }
+
+    /// The vendor of a remote participant.
+    pub(crate) fn vendor_of(&self, prefix: GuidPrefix) -> VendorId {
+        self.remote.participants.get(&prefix).map_or_else(VendorId::default, |remote| remote.data.vendor)
+    }
+}
