@@ -11,6 +11,7 @@
 //! * **Release** leads to the next live lease, else the snapshot.
 //! * Only [`Authority::System`] and above may go beyond the snapshot; hardware and thermal limits bound everybody.
 
+mod knob;
 mod rank;
 mod table;
 

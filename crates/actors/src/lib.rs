@@ -4,7 +4,12 @@
 //! The decisions (`exchange`, `lease`) are pure; `client` and `service` modules are shells over `bus`, and a machine
 //! is touched only through `node`.
 
+pub mod conformance;
 pub mod device;
 pub mod exchange;
 pub mod lease;
+pub mod message;
 pub mod metric;
+pub mod node_manager;
+pub mod synthetic;
+pub mod topic;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use units::Instant;
 
-use super::table::{Held, KnobState};
+use super::knob::{Held, KnobState};
 use super::{Authority, KnobRule};
 
 /// Who decided a value, if not the lease that asked.

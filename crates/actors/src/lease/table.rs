@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use units::Instant;
 
+use super::knob::{Held, KnobState};
 use super::rank::{ClampedBy, Effective, effective};
 use super::{Authority, BootId, Change, KnobKey, KnobModel, KnobRule, Lease};
 
@@ -121,41 +122,6 @@ pub struct LeaseTable {
     order: u64,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct KnobState {
-    pub(super) model: KnobModel,
-    pub(super) leases: Vec<Held>,
-    pub(super) fallback: Option<Fallback>,
-    pub(super) limits: BTreeMap<ClampedBy, f64>,
-    /// What was last commanded; `None` when a write failed and must be repeated.
-    target: Option<f64>,
-    /// What the hardware made of it.
-    applied: f64,
-    seen: BTreeMap<String, Seen>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) lease: Lease,
-    pub(super) deadline: Instant,
-    /// Ascending over all grants, so that "latest" is decided by arrival and not by a clock.
-    pub(super) order: u64,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Fallback {
-    pub(super) value: f64,
-    authority: Authority,
-    holder: String,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    term: u64,
-    sequence: u64,
-    order: u64,
-}
-
 impl Default for TableLimits {
     fn default() -> Self {
         Self { leases_max: 64, holders_max: 256, ttl_max: Duration::from_secs(24 * 3600) }
@@ -245,6 +211,16 @@ impl LeaseTable {
         held
     }
 
+    /// Ends every lease and fallback on one knob: an operator's order.
+    pub fn clear(&mut self, now: Instant, knob: KnobKey, changes: &mut Vec<Change>) {
+        self.expire(now, changes);
+        if let Some(state) = self.knobs.get_mut(&knob) {
+            state.leases.clear();
+            state.fallback = None;
+        }
+        self.settle(changes);
+    }
+
     /// Ends the leases whose time is over.
     pub fn expire(&mut self, now: Instant, changes: &mut Vec<Change>) {
         for state in self.knobs.values_mut() {
@@ -304,6 +280,11 @@ impl LeaseTable {
     /// When to call [`LeaseTable::expire`]; `None` while no lease lives.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.knobs.values().flat_map(|state| &state.leases).map(|held| held.deadline).min()
+    }
+
+    /// Live leases on all knobs.
+    pub fn lease_count(&self) -> usize {
+        self.knobs.values().map(|state| state.leases.len()).sum()
     }
 
     /// The value in force on a knob and who decided it.
@@ -385,106 +366,5 @@ impl LeaseTable {
         changes.append(&mut before);
         changes.append(&mut middle);
         changes.append(&mut after);
-    }
-}
-
-impl KnobState {
-    fn new(model: KnobModel) -> Self {
-        Self {
-            model,
-            leases: Vec::new(),
-            fallback: None,
-            limits: BTreeMap::new(),
-            target: Some(model.snapshot),
-            applied: model.snapshot,
-            seen: BTreeMap::new(),
-        }
-    }
-
-    fn held(&self, holder: &str) -> Option<&Held> {
-        self.leases.iter().find(|held| held.lease.holder == holder)
-    }
-
-    /// The end of the very same lease if it was taken before; an error if the request is older than the last one.
-    fn duplicate_of(&self, lease: &Lease) -> Result<Option<Instant>, GrantError> {
-        let Some(seen) = self.seen.get(&lease.holder) else { return Ok(None) };
-        if (lease.term, lease.sequence) > (seen.term, seen.sequence) {
-            return Ok(None);
-        }
-        match self.held(&lease.holder) {
-            Some(held) if held.lease == *lease => Ok(Some(held.deadline)),
-            _ if lease.term < seen.term => {
-                Err(GrantError::StaleTerm { asked: lease.term, current: seen.term })
-            }
-            _ => Err(GrantError::StaleSequence {
-                holder: lease.holder.clone(),
-                asked: lease.sequence,
-                last: seen.sequence,
-            }),
-        }
-    }
-
-    fn insert(&mut self, held: Held, holders_max: usize) {
-        let lease = &held.lease;
-        let seen = Seen { term: lease.term, sequence: lease.sequence, order: held.order };
-        self.seen.insert(lease.holder.clone(), seen);
-        if self.fallback.as_ref().is_some_and(|fallback| lease.authority >= fallback.authority) {
-            self.fallback = None;
-        }
-        match self.leases.iter_mut().find(|other| other.lease.holder == lease.holder) {
-            Some(former) => *former = held,
-            None => self.leases.push(held),
-        }
-        if self.seen.len() > holders_max {
-            self.forget_one();
-        }
-    }
-
-    fn forget_one(&mut self) {
-        let idle = self.seen.iter().filter(|(holder, _)| self.held(holder).is_none());
-        if let Some(holder) = idle.min_by_key(|(_, seen)| seen.order).map(|(holder, _)| holder.clone()) {
-            self.seen.remove(&holder);
-        }
-    }
-
-    fn remove(&mut self, holder: &str) -> bool {
-        let count = self.leases.len();
-        self.leases.retain(|held| held.lease.holder != holder);
-        let left = self.fallback.take_if(|fallback| fallback.holder == holder).is_some();
-        left || self.leases.len() < count
-    }
-
-    fn expire(&mut self, now: Instant) {
-        let over: Vec<Held> = self.leases.extract_if(.., |held| held.deadline <= now).collect();
-        let KnobRule::PowerCap { safe } = self.model.rule else { return };
-        let Some(strongest) = over.iter().max_by_key(|held| held.lease.authority) else { return };
-        let authority = strongest.lease.authority;
-        if self.leases.iter().any(|held| held.lease.authority >= authority) {
-            return;
-        }
-        let current = self.target.unwrap_or(self.applied).min(self.applied);
-        let value = current.min(safe);
-        let holder = strongest.lease.holder.clone();
-        self.fallback = Some(match self.fallback.take() {
-            Some(former) if former.authority > authority => {
-                Fallback { value: value.min(former.value), ..former }
-            }
-            Some(former) => Fallback { value: value.min(former.value), authority, holder },
-            None => Fallback { value, authority, holder },
-        });
-    }
-
-    /// The lowest live cap of the system manager or the administrator, for a power cap.
-    fn exit_bound(&self) -> Option<f64> {
-        if !matches!(self.model.rule, KnobRule::PowerCap { .. }) {
-            return None;
-        }
-        let leases = self.leases.iter().map(|held| (held.lease.authority, held.lease.value));
-        let fallback = self.fallback.iter().map(|fallback| (fallback.authority, fallback.value));
-        leases
-            .chain(fallback)
-            .filter(|(authority, _)| *authority >= Authority::System)
-            .map(|(_, value)| value)
-            .min_by(f64::total_cmp)
     }
 }
