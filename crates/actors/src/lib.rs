@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod lease;
 pub mod message;
 pub mod metric;
+pub mod monitor;
 pub mod node_manager;
 pub mod synthetic;
 pub mod topic;
