@@ -7,6 +7,8 @@
 pub mod absent;
 pub mod clock;
 pub mod counter;
+pub mod journal;
+pub mod knob;
 mod machine;
 pub mod power;
 pub mod reading;

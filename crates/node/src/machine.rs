@@ -5,6 +5,7 @@ use std::sync::Arc;
 use units::{Bytes, Celsius, Hertz, Instant, Ratio};
 
 use crate::absent::{Absent, AbsentReason};
+use crate::knob::{self, FileKnob};
 use crate::power::profile::PowerModel;
 use crate::power::{NodePower, PowerMeter};
 use crate::reading::{Bounded, Domain, Reading, Value};
@@ -89,6 +90,11 @@ impl Node {
     /// The sensors and their state.
     pub const fn sampler(&self) -> &NodeSampler {
         &self.sampler
+    }
+
+    /// The settings that this program may change, found now. Blocks for a few reads a policy and package.
+    pub fn knobs(&self) -> Vec<FileKnob> {
+        knob::discover(&*self.root)
     }
 
     /// Samples every sensor once. Blocks for the reads.

@@ -78,7 +78,10 @@ fn policy_cpus(root: &dyn SysRoot, folder: &str, online: &CpuList) -> Result<Cpu
         let path = format!("{folder}/{name}");
         root.read(&path).map_err(|error| Absent::from_io(&path, &error)).map(|text| (path, text))
     };
-    let (path, text) = read("affected_cpus").or_else(|_| read("related_cpus"))?;
+    let (path, text) = match read("affected_cpus") {
+        Err(absent) if absent.reason == AbsentReason::NotPresent => read("related_cpus")?,
+        other => other?,
+    };
     let cpus: CpuList = text.parse().map_err(|_| Absent::malformed(&path, &text, "a list of CPUs"))?;
     let cpus: CpuList = cpus.iter().filter(|&cpu| online.contains(cpu)).collect();
     if cpus.is_empty() {
