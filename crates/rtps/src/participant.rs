@@ -26,7 +26,8 @@ use crate::qos::Qos;
 use crate::reader::{KeyHasher, Origin, Reader};
 use crate::writer::Writer;
 use crate::{
-    EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, Statistics, Timing, VendorId, WireTime,
+    EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, Statistics, Timing, VENDOR_STILLWATT,
+    VendorId, WireTime,
 };
 
 /// Everything a participant is told at its start.
@@ -207,12 +208,12 @@ impl Participant {
 
     /// The remote writers known now, matched or not.
     pub fn remote_writers(&self) -> impl Iterator<Item = &EndpointData> {
-        self.remote.writers.values()
+        self.remote.writers.values().filter(|data| data.guid.prefix != self.config.prefix)
     }
 
     /// The remote readers known now, matched or not.
     pub fn remote_readers(&self) -> impl Iterator<Item = &EndpointData> {
-        self.remote.readers.values()
+        self.remote.readers.values().filter(|data| data.guid.prefix != self.config.prefix)
     }
 
     /// The remote endpoints that a local writer or reader exchanges data with.
@@ -369,9 +370,6 @@ impl Participant {
                 return;
             }
         };
-        if header.prefix == self.config.prefix {
-            return;
-        }
         let mut receiver =
             Receiver { source: header.prefix, from, timestamp: None, is_for_us: true, confirms: false };
         for submessage in messages {
@@ -397,6 +395,10 @@ impl Participant {
             Submessage::InfoSource { prefix, .. } => receiver.source = prefix,
             _ if !receiver.is_for_us => {}
             Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER => {
+                // Our own announcements come back by multicast.
+                if receiver.source == self.config.prefix {
+                    return;
+                }
                 self.handle_announcement(now, receiver.source, receiver.from, &data);
             }
             Submessage::AckNack(acknack) => {
@@ -533,8 +535,11 @@ impl Participant {
         }
     }
 
-    /// The vendor of a remote participant.
+    /// The vendor of a participant.
     pub(crate) fn vendor_of(&self, prefix: GuidPrefix) -> VendorId {
+        if prefix == self.config.prefix {
+            return VENDOR_STILLWATT;
+        }
         self.remote.participants.get(&prefix).map_or_else(VendorId::default, |remote| remote.data.vendor)
     }
 }

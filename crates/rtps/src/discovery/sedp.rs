@@ -99,12 +99,23 @@ impl Participant {
         let Some(writer) = self.writers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &writer.topic, &writer.type_name, &writer.qos);
         self.publish_endpoint(now, EntityId::SEDP_PUBLICATIONS_WRITER, EndpointKind::Writer, &data);
+        self.remote.writers.insert(data.guid, self.as_own(data));
+        self.match_remote_writer(now, Guid::new(self.config.prefix, entity));
     }
 
     pub(crate) fn announce_reader(&mut self, now: Instant, entity: EntityId) {
         let Some(reader) = self.readers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &reader.topic, &reader.type_name, &reader.qos);
         self.publish_endpoint(now, EntityId::SEDP_SUBSCRIPTIONS_WRITER, EndpointKind::Reader, &data);
+        self.remote.readers.insert(data.guid, self.as_own(data));
+        self.match_remote_reader(now, Guid::new(self.config.prefix, entity));
+    }
+
+    /// A participant's own endpoints are peers of each other: they are in the table like those of others, reached at
+    /// our own address.
+    fn as_own(&self, mut data: EndpointData) -> EndpointData {
+        data.unicast = self.config.default_unicast.iter().take(1).copied().collect();
+        data
     }
 
     fn endpoint_data(&self, entity: EntityId, topic: &str, type_name: &str, qos: &Qos) -> EndpointData {
@@ -131,10 +142,12 @@ impl Participant {
     }
 
     pub(crate) fn retract_writer(&mut self, now: Instant, entity: EntityId) {
+        self.forget_remote_writer(Guid::new(self.config.prefix, entity));
         self.retract(now, EntityId::SEDP_PUBLICATIONS_WRITER, entity);
     }
 
     pub(crate) fn retract_reader(&mut self, now: Instant, entity: EntityId) {
+        self.forget_remote_reader(Guid::new(self.config.prefix, entity));
         self.retract(now, EntityId::SEDP_SUBSCRIPTIONS_WRITER, entity);
     }
 

@@ -1,0 +1,111 @@
+//! Building publishers and subscribers: topic, partitions, quality of service.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use rtps::qos::{Durability, History, Qos, Reliability, ResourceLimits};
+
+use crate::{CreateError, Participant};
+
+/// What an [`EndpointBuilder`] makes in the end. Implemented by publishers and subscribers.
+pub trait Target: Sized {
+    /// What it needs besides topic and QoS.
+    type Needs;
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// When a name or partition breaks a bound of the wire.
+    fn create(
+        participant: &Participant,
+        topic: String,
+        qos: Qos,
+        needs: Self::Needs,
+    ) -> Result<Self, CreateError>;
+}
+
+/// Collects topic, partitions and QoS. The default is best effort, volatile, keep-last 1, partition `""`.
+#[derive(Debug)]
+#[must_use = "nothing happens until build()"]
+pub struct EndpointBuilder<'a, E: Target> {
+    pub(crate) participant: &'a Participant,
+    pub(crate) topic: String,
+    pub(crate) qos: Qos,
+    pub(crate) needs: E::Needs,
+    target: PhantomData<fn() -> E>,
+}
+
+impl<'a, E: Target> EndpointBuilder<'a, E> {
+    pub(crate) fn new(participant: &'a Participant, topic: &str, needs: E::Needs) -> Self {
+        Self { participant, topic: topic.to_string(), qos: Qos::default(), needs, target: PhantomData }
+    }
+
+    /// The partitions to join, replacing earlier ones. Names may have the wildcards `*`, `?`, `[a-c]`.
+    pub fn partitions<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.qos.partitions = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Every sample arrives, in order; a matched peer must be reliable too.
+    pub fn reliable(mut self) -> Self {
+        self.qos.reliability = Reliability::Reliable;
+        self
+    }
+
+    /// Samples may be lost, and losses are counted. The default.
+    pub fn best_effort(mut self) -> Self {
+        self.qos.reliability = Reliability::BestEffort;
+        self
+    }
+
+    /// A publisher keeps its history for late joiners; a subscriber asks for it.
+    pub fn transient_local(mut self) -> Self {
+        self.qos.durability = Durability::TransientLocal;
+        self
+    }
+
+    /// Late joiners get only what is written after they joined. The default.
+    pub fn volatile(mut self) -> Self {
+        self.qos.durability = Durability::Volatile;
+        self
+    }
+
+    /// Keep the newest `depth` samples of each instance (at least 1).
+    pub fn keep_last(mut self, depth: u32) -> Self {
+        self.qos.history = History::KeepLast(depth.max(1));
+        self
+    }
+
+    /// Keep every sample until it is acknowledged (publisher) or taken (subscriber), up to the resource limit; then a
+    /// reliable publisher waits.
+    pub fn keep_all(mut self) -> Self {
+        self.qos.history = History::KeepAll;
+        self
+    }
+
+    /// Bounds of the history.
+    pub fn resource_limits(mut self, limits: ResourceLimits) -> Self {
+        self.qos.resource_limits = limits;
+        self
+    }
+
+    /// How long a write may wait while a keep-all history is full. Default 100 ms.
+    pub fn max_blocking(mut self, time: Duration) -> Self {
+        self.qos.max_blocking = time;
+        self
+    }
+
+    /// Replaces the whole QoS.
+    pub fn qos(mut self, qos: Qos) -> Self {
+        self.qos = qos;
+        self
+    }
+
+    /// Makes the endpoint.
+    ///
+    /// # Errors
+    /// When a name or partition breaks a bound of the wire.
+    pub fn build(self) -> Result<E, CreateError> {
+        E::create(self.participant, self.topic, self.qos, self.needs)
+    }
+}

@@ -1,0 +1,181 @@
+//! What publishers and subscribers share: an endpoint of the machine that is deleted with its handle.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rtps::cdr::KeyHash;
+use rtps::discovery::data::EndpointData;
+use rtps::message::StatusInfo;
+use rtps::qos::Qos;
+use rtps::{EndpointConfig, EntityId, Guid, KeyHasher, RawSample, WireTime, WriteError, WriteSample};
+
+use crate::engine::{Hooks, is_bus_thread};
+use crate::participant::Core;
+use crate::sample::Matched;
+use crate::{CreateError, Participant, PublishError};
+
+/// One writer or reader of the machine.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) core: Arc<Core>,
+    pub(crate) entity: EntityId,
+    pub(crate) topic: String,
+    hooks: Arc<Hooks>,
+    max_blocking: Duration,
+}
+
+fn check(participant: &Participant, config: &EndpointConfig) -> Result<(), CreateError> {
+    let data = EndpointData {
+        guid: participant.guid(),
+        topic: config.topic.clone(),
+        type_name: config.type_name.clone(),
+        qos: config.qos.clone(),
+        unicast: Vec::new(),
+        multicast: Vec::new(),
+        expects_inline_qos: false,
+    };
+    data.check().map_err(|source| CreateError::Bound { topic: config.topic.clone(), source })
+}
+
+impl Endpoint {
+    pub(crate) fn writer(participant: &Participant, config: EndpointConfig) -> Result<Self, CreateError> {
+        check(participant, &config)?;
+        Self::create(participant, config, Hooks::new(None), |machine, config| {
+            machine.create_writer(node::clock::monotonic(), config)
+        })
+    }
+
+    pub(crate) fn reader(
+        participant: &Participant,
+        config: EndpointConfig,
+        hasher: Option<KeyHasher>,
+        hooks: Arc<Hooks>,
+    ) -> Result<Self, CreateError> {
+        check(participant, &config)?;
+        Self::create(participant, config, hooks, |machine, config| {
+            machine.create_reader(node::clock::monotonic(), config, hasher)
+        })
+    }
+
+    fn create(
+        participant: &Participant,
+        config: EndpointConfig,
+        hooks: Arc<Hooks>,
+        create: impl FnOnce(&mut rtps::Participant, EndpointConfig) -> Result<EntityId, rtps::CreateEndpointError>,
+    ) -> Result<Self, CreateError> {
+        let core = Arc::clone(&participant.core);
+        let topic = config.topic.clone();
+        let max_blocking = config.qos.max_blocking;
+        let entity = core.with(|state| {
+            let entity = create(&mut state.machine, config)
+                .map_err(|source| CreateError::Endpoint { topic: topic.clone(), source })?;
+            state.add_endpoint(entity, Arc::clone(&hooks));
+            Ok(entity)
+        })?;
+        Ok(Self { core, entity, topic, hooks, max_blocking })
+    }
+
+    pub(crate) fn guid(&self) -> Guid {
+        Guid::new(self.core.member.prefix, self.entity)
+    }
+
+    pub(crate) fn matched(&self) -> Matched {
+        let state = self.core.member.lock();
+        state.endpoints.get(&self.entity).map_or_else(Matched::default, |entry| entry.matched)
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.core.member.lock().machine.lost(self.entity)
+    }
+
+    /// Waits until `done` says so, woken by samples, room and matches; false after `timeout`.
+    pub(crate) fn wait(
+        &self,
+        timeout: Duration,
+        mut done: impl FnMut(&mut rtps::Participant, Matched) -> bool,
+    ) -> bool {
+        let end = node::clock::monotonic() + timeout;
+        let mut state = self.core.member.lock();
+        loop {
+            let matched =
+                state.endpoints.get(&self.entity).map_or_else(Matched::default, |entry| entry.matched);
+            if done(&mut state.machine, matched) {
+                self.core.member.settle(&self.core.engine, state);
+                return true;
+            }
+            let left = end - node::clock::monotonic();
+            if left.is_zero() || is_bus_thread() {
+                return false;
+            }
+            state = self.hooks.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes the oldest sample, waiting for one up to `timeout`.
+    pub(crate) fn take(&self, timeout: Duration) -> Option<RawSample> {
+        let mut taken = None;
+        self.wait(timeout, |machine, _| {
+            taken = machine.take(node::clock::monotonic(), self.entity);
+            taken.is_some() || timeout.is_zero()
+        });
+        taken
+    }
+
+    pub(crate) fn recycle(&self, payload: Vec<u8>) {
+        self.core.member.lock().machine.recycle_sample(self.entity, payload);
+    }
+
+    /// Writes, waiting for room in a keep-all history.
+    pub(crate) fn write(
+        &self,
+        instance: Option<KeyHash>,
+        status: StatusInfo,
+        payload: &[u8],
+    ) -> Result<(), PublishError> {
+        let timestamp = Some(WireTime::from_timestamp(node::clock::wall()));
+        let sample = WriteSample { instance, status, timestamp, payload };
+        let mut result = Ok(());
+        let try_once =
+            |machine: &mut rtps::Participant| machine.write(node::clock::monotonic(), self.entity, sample);
+        // The usual case: no condition variable, one lock.
+        match self.core.with(|state| try_once(&mut state.machine)) {
+            Err(WriteError::Full) => {}
+            other => return other.map(|_| ()).map_err(|source| self.refused(source)),
+        }
+        let done = self.wait(self.max_blocking, |machine, _| match try_once(machine) {
+            Err(WriteError::Full) => false,
+            other => {
+                result = other.map(|_| ());
+                true
+            }
+        });
+        if !done {
+            return Err(PublishError::Timeout { topic: self.topic.clone(), waited: self.max_blocking });
+        }
+        result.map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: WriteError) -> PublishError {
+        PublishError::Write { topic: self.topic.clone(), source }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.core.with(|state| {
+            let now = node::clock::monotonic();
+            state.endpoints.remove(&self.entity);
+            if self.entity.is_writer() {
+                state.machine.delete_writer(now, self.entity);
+            } else {
+                state.machine.delete_reader(now, self.entity);
+            }
+        });
+        self.hooks.silence();
+    }
+}
+
+/// The machine's view of topic, type and QoS.
+pub(crate) fn config(topic: String, type_name: &str, is_keyed: bool, qos: Qos) -> EndpointConfig {
+    EndpointConfig { topic, type_name: type_name.to_string(), is_keyed, qos }
+}

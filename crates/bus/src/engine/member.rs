@@ -1,0 +1,209 @@
+//! One participant of this process: its protocol machine, and what connects it to the application.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use rtps::{EntityId, Event, GuidPrefix, Locator, RawSample};
+use units::Instant;
+
+use super::{Engine, is_bus_thread, lock};
+use crate::participant::ParticipantEvent;
+use crate::sample::Matched;
+
+/// What is called with each sample of a reader.
+pub(crate) type Callback = Box<dyn FnMut(&RawSample) + Send>;
+
+/// What connects one endpoint to the application.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    /// Signalled when samples, room or matches changed.
+    pub(crate) changed: Condvar,
+    callback: Mutex<Option<Callback>>,
+    has_callback: bool,
+}
+
+impl Hooks {
+    pub(crate) fn new(callback: Option<Callback>) -> Arc<Self> {
+        let has_callback = callback.is_some();
+        Arc::new(Self { changed: Condvar::new(), callback: Mutex::new(callback), has_callback })
+    }
+
+    /// Runs the callback. One that panics is dropped: a fault in it must not end the bus thread, nor repeat.
+    fn call(&self, sample: &RawSample) {
+        let mut callback = lock(&self.callback);
+        let Some(run) = callback.as_mut() else { return };
+        if catch_unwind(AssertUnwindSafe(|| run(sample))).is_err() {
+            tracing::error!(publisher = %sample.writer, "a subscriber's callback panicked and is called no more");
+            *callback = None;
+        }
+    }
+
+    /// Makes sure that the callback is not running and will not run again, unless called from within one.
+    pub(crate) fn silence(&self) {
+        if self.has_callback && !is_bus_thread() {
+            *lock(&self.callback) = None;
+        }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").field("has_callback", &self.has_callback).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) matched: Matched,
+    is_delivering: bool,
+}
+
+/// Under the member's lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) machine: rtps::Participant,
+    pub(crate) endpoints: BTreeMap<EntityId, Entry>,
+    pub(crate) events: VecDeque<ParticipantEvent>,
+    is_sending: bool,
+}
+
+/// Events kept for [`crate::Participant::take_events`]; older ones are dropped.
+const EVENTS_MAX: usize = 1024;
+
+/// One participant of this process.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) prefix: GuidPrefix,
+    pub(crate) domain: u32,
+    deadline: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Member {
+    pub(crate) fn new(prefix: GuidPrefix, domain: u32, machine: rtps::Participant) -> Self {
+        Self {
+            prefix,
+            domain,
+            deadline: AtomicU64::new(machine.poll_timeout().as_nanos()),
+            state: Mutex::new(State {
+                machine,
+                endpoints: BTreeMap::new(),
+                events: VecDeque::new(),
+                is_sending: false,
+            }),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// When this member's timers want to run.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::from_nanos(self.deadline.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn handle_datagram(&self, engine: &Arc<Engine>, from: Locator, bytes: &[u8]) {
+        let mut state = self.lock();
+        state.machine.handle_datagram(node::clock::monotonic(), from, bytes);
+        self.settle(engine, state);
+    }
+
+    pub(crate) fn handle_timeout(&self, engine: &Arc<Engine>) {
+        let mut state = self.lock();
+        state.machine.handle_timeout(node::clock::monotonic());
+        self.settle(engine, state);
+    }
+
+    /// Does what the machine now wants done: deliver, send, wait. Called after every use of the machine.
+    ///
+    /// Datagrams leave in the order in which they were made, and no lock is held while one is sent or a callback runs:
+    /// the first thread to come sends for all that come meanwhile, and likewise delivers.
+    pub(crate) fn settle<'a>(&'a self, engine: &Arc<Engine>, mut state: MutexGuard<'a, State>) {
+        while let Some(event) = state.machine.poll_event() {
+            state = self.handle_event(state, event);
+        }
+        if !state.is_sending {
+            state.is_sending = true;
+            while let Some(datagram) = state.machine.poll_transmit() {
+                drop(state);
+                engine.send(&datagram);
+                state = self.lock();
+                state.machine.recycle_datagram(datagram);
+            }
+            state.is_sending = false;
+        }
+        let deadline = state.machine.poll_timeout();
+        self.deadline.store(deadline.as_nanos(), Ordering::SeqCst);
+        drop(state);
+        engine.arm(deadline);
+    }
+
+    fn handle_event<'a>(&'a self, mut state: MutexGuard<'a, State>, event: Event) -> MutexGuard<'a, State> {
+        match event {
+            Event::SamplesAvailable(reader) => return self.deliver(state, reader),
+            Event::SpaceAvailable(writer) => state.notify(writer),
+            Event::Matched { local, .. } => {
+                if let Some(entry) = state.endpoints.get_mut(&local) {
+                    entry.matched.current += 1;
+                    entry.matched.total += 1;
+                }
+                state.notify(local);
+            }
+            Event::Unmatched { local, .. } => {
+                if let Some(entry) = state.endpoints.get_mut(&local) {
+                    entry.matched.current = entry.matched.current.saturating_sub(1);
+                }
+                state.notify(local);
+            }
+            _ => {}
+        }
+        if let Some(event) = ParticipantEvent::from_protocol(event) {
+            if state.events.len() >= EVENTS_MAX {
+                state.events.pop_front();
+            }
+            state.events.push_back(event);
+        }
+        state
+    }
+
+    /// Runs a reader's callback for each sample, or wakes whoever waits for one.
+    fn deliver<'a>(&'a self, mut state: MutexGuard<'a, State>, reader: EntityId) -> MutexGuard<'a, State> {
+        let Some(entry) = state.endpoints.get_mut(&reader) else { return state };
+        if !entry.hooks.has_callback {
+            entry.hooks.changed.notify_all();
+            return state;
+        }
+        if entry.is_delivering {
+            return state;
+        }
+        entry.is_delivering = true;
+        let hooks = Arc::clone(&entry.hooks);
+        while let Some(sample) = state.machine.take(node::clock::monotonic(), reader) {
+            drop(state);
+            hooks.call(&sample);
+            state = self.lock();
+            state.machine.recycle_sample(reader, sample.payload);
+        }
+        if let Some(entry) = state.endpoints.get_mut(&reader) {
+            entry.is_delivering = false;
+        }
+        state
+    }
+}
+
+impl State {
+    pub(crate) fn add_endpoint(&mut self, entity: EntityId, hooks: Arc<Hooks>) {
+        self.endpoints.insert(entity, Entry { hooks, matched: Matched::default(), is_delivering: false });
+    }
+
+    fn notify(&self, entity: EntityId) {
+        if let Some(entry) = self.endpoints.get(&entity) {
+            entry.hooks.changed.notify_all();
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! One engine per process: the sockets and threads that all its participants share.
+//!
+//! Threads, started with the first participant and ended with the last:
+//!
+//! | name | blocks in | does |
+//! | --- | --- | --- |
+//! | `stw-bus-meta` | `ppoll` over the discovery sockets, until the next deadline | discovery and every timer |
+//! | `stw-bus-data` | `recvfrom` on the data socket | user data, delivered right there |
+//! | `stw-bus-local` | a condition variable | data between participants of this process |
+
+mod member;
+mod threads;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use node::thread::{JoinHandle, Role};
+use rtps::{Datagram, GuidPrefix, Locator};
+
+pub(crate) use member::{Callback, Hooks, Member, State};
+
+use crate::JoinError;
+use crate::transport::{DomainSockets, InProcess, Multicast, Transport, UdpSender, addresses, bind_user};
+
+const META: Role = Role::new("stw-bus-meta", "bus discovery and timers");
+const DATA: Role = Role::new("stw-bus-data", "bus user data");
+const LOCAL: Role = Role::new("stw-bus-local", "bus data within the process");
+
+/// The threads that the bus may start.
+pub const THREAD_ROLES: [Role; 3] = [META, DATA, LOCAL];
+
+thread_local! {
+    static IS_BUS_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller runs on a thread of the bus, where waiting for the bus would wait for ever.
+pub(crate) fn is_bus_thread() -> bool {
+    IS_BUS_THREAD.get()
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic in a callback must not silence the bus for everyone else; the state is consistent between calls.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the members of a process have in common.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    members: RwLock<Arc<[Arc<Member>]>>,
+    domains: Mutex<BTreeMap<u32, Domain>>,
+    udp: UdpSender,
+    user_port: u16,
+    in_process: InProcess,
+    wake: OwnedFd,
+    /// When the meta thread will look at deadlines next, in nanoseconds; `u64::MAX` while it looks.
+    armed: AtomicU64,
+    is_stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    has_local_thread: AtomicBool,
+    pub(crate) counters: Counters,
+}
+
+/// Traffic that the protocol does not see.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) send_failures: AtomicU64,
+    pub(crate) local_overflows: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Domain {
+    sockets: Arc<DomainSockets>,
+    members: usize,
+    own: Vec<Locator>,
+}
+
+/// What a new member is told about its place.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) metatraffic: Vec<Locator>,
+    pub(crate) user: Vec<Locator>,
+    pub(crate) announce_to: Vec<Locator>,
+    pub(crate) local_addresses: Vec<[u8; 4]>,
+    pub(crate) has_multicast: bool,
+}
+
+static CURRENT: Mutex<Weak<Engine>> = Mutex::new(Weak::new());
+
+impl Engine {
+    /// The process's engine and a place in `domain`, starting it with the first participant.
+    pub(crate) fn enter(domain: u32) -> Result<(Arc<Self>, Place), JoinError> {
+        let mut current = lock(&CURRENT);
+        let running = current.upgrade().filter(|engine| !engine.is_stopping.load(Ordering::SeqCst));
+        let engine = match running {
+            Some(engine) => engine,
+            None => {
+                let engine = Self::start(domain)?;
+                *current = Arc::downgrade(&engine);
+                engine
+            }
+        };
+        let place = engine.place(domain)?;
+        Ok((engine, place))
+    }
+
+    fn start(domain: u32) -> Result<Arc<Self>, JoinError> {
+        let fault = |what| move |source| JoinError::Socket { domain, what, source };
+        let multicast = Multicast::new(&addresses());
+        let (sockets, user) = DomainSockets::open(domain, &multicast, true)?;
+        let Some(user) = user else {
+            return Err(fault("binding a data port")(io::ErrorKind::AddrInUse.into()));
+        };
+        let (user_port, udp) = bind_user(user, multicast).map_err(fault("reading a port number"))?;
+        let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
+            .map_err(|errno| fault("making an eventfd")(errno.into()))?;
+        let receiver = udp.socket.try_clone().map_err(fault("sharing the data socket"))?;
+        let engine = Arc::new(Self {
+            members: RwLock::new(Arc::new([])),
+            domains: Mutex::new(BTreeMap::new()),
+            udp,
+            user_port,
+            in_process: InProcess::default(),
+            wake,
+            armed: AtomicU64::new(u64::MAX),
+            is_stopping: AtomicBool::new(false),
+            threads: Mutex::new(Vec::new()),
+            has_local_thread: AtomicBool::new(false),
+            counters: Counters::default(),
+        });
+        engine.add_domain(domain, sockets);
+        let meta = Arc::clone(&engine);
+        engine.spawn(META, move || threads::meta(&meta))?;
+        let data = Arc::clone(&engine);
+        engine.spawn(DATA, move || threads::data(&data, &receiver))?;
+        Ok(engine)
+    }
+
+    fn spawn(&self, role: Role, run: impl FnOnce() + Send + 'static) -> Result<(), JoinError> {
+        let body = move || {
+            IS_BUS_THREAD.set(true);
+            run();
+        };
+        let thread = node::thread::spawn(role, node::thread::Placement::Inherit, body)
+            .map_err(|source| JoinError::Thread { name: role.name(), source })?;
+        lock(&self.threads).push(thread);
+        Ok(())
+    }
+
+    fn add_domain(&self, domain: u32, sockets: DomainSockets) {
+        let mut own = Vec::new();
+        for ip in addresses().iter().map(|address| address.ip).chain([[127, 0, 0, 1]]) {
+            own.push(Locator::udp_v4(ip, sockets.meta_port));
+            own.push(Locator::udp_v4(ip, self.user_port));
+        }
+        self.in_process.add_own(own.iter().copied());
+        lock(&self.domains).insert(domain, Domain { sockets: Arc::new(sockets), members: 0, own });
+        self.wake();
+    }
+
+    fn place(&self, domain: u32) -> Result<Place, JoinError> {
+        if !lock(&self.domains).contains_key(&domain) {
+            let (sockets, _) = DomainSockets::open(domain, &self.udp.multicast, false)?;
+            self.add_domain(domain, sockets);
+        }
+        let mut domains = lock(&self.domains);
+        let Some(entry) = domains.get_mut(&domain) else {
+            unreachable!("inserted above, under the engine's lock")
+        };
+        entry.members += 1;
+        let found = addresses();
+        let routable: Vec<[u8; 4]> =
+            found.iter().filter(|address| !address.is_loopback).map(|address| address.ip).collect();
+        let announced = if routable.is_empty() { vec![[127, 0, 0, 1]] } else { routable };
+        let at = |port| announced.iter().map(move |ip| Locator::udp_v4(*ip, port)).collect();
+        let ports = entry.sockets.ports;
+        let has_multicast = entry.sockets.multicast.is_some();
+        let announce_to = if has_multicast {
+            vec![Locator::udp_v4(crate::transport::GROUP.octets(), ports.metatraffic_multicast)]
+        } else {
+            well_known_peers(domain, [127, 0, 0, 1], rtps::ports::INDEX_MAX)
+        };
+        Ok(Place {
+            metatraffic: at(entry.sockets.meta_port),
+            user: at(self.user_port),
+            announce_to,
+            local_addresses: found.iter().map(|address| address.ip).collect(),
+            has_multicast,
+        })
+    }
+
+    /// Gives a place back; the last one ends the engine. Blocks until its threads have ended, except on one of them.
+    pub(crate) fn leave(&self, domain: u32) {
+        let _current = lock(&CURRENT);
+        let mut domains = lock(&self.domains);
+        let is_last_here = domains.get_mut(&domain).is_some_and(|entry| {
+            entry.members = entry.members.saturating_sub(1);
+            entry.members == 0
+        });
+        // The data socket lives as long as the engine, and its locators with it.
+        let gone = if is_last_here && domains.len() > 1 { domains.remove(&domain) } else { None };
+        if let Some(entry) = gone {
+            let still: Vec<Locator> = domains.values().flat_map(|other| other.own.clone()).collect();
+            let own: Vec<Locator> = entry.own.into_iter().filter(|own| !still.contains(own)).collect();
+            self.in_process.remove_own(&own);
+        }
+        let is_last = domains.values().all(|entry| entry.members == 0);
+        drop(domains);
+        self.wake();
+        if is_last {
+            self.stop();
+        }
+    }
+
+    fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.in_process.close();
+        self.wake();
+        // The data thread blocks in recvfrom: an empty datagram to ourselves ends that.
+        let _ = self.udp.send(&Locator::udp_v4([127, 0, 0, 1], self.user_port), &[]);
+        if is_bus_thread() {
+            return;
+        }
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            let _ = thread.join();
+        }
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+
+    // Members.
+
+    pub(crate) fn members(&self) -> Arc<[Arc<Member>]> {
+        Arc::clone(&self.members.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn add_member(&self, member: Arc<Member>) {
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        *members = members.iter().cloned().chain([member]).collect();
+    }
+
+    pub(crate) fn remove_member(&self, prefix: GuidPrefix) {
+        let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
+        *members = members.iter().filter(|member| member.prefix != prefix).cloned().collect();
+    }
+
+    // Traffic.
+
+    /// Sends one datagram to each of its destinations.
+    pub(crate) fn send(self: &Arc<Self>, datagram: &Datagram) {
+        for to in &datagram.to {
+            if self.in_process.reaches(to) {
+                self.start_local_thread();
+                if self.in_process.send(to, &datagram.bytes).is_err() {
+                    self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
+                }
+                continue;
+            }
+            if let Err(error) = self.udp.send(to, &datagram.bytes) {
+                let failures = self.counters.send_failures.fetch_add(1, Ordering::Relaxed);
+                // One line tells; the counter tells how often. Reliable protocols repair what was lost.
+                if failures == 0 {
+                    tracing::warn!(%to, %error, "cannot send on the bus; further failures are only counted");
+                }
+            }
+        }
+    }
+
+    fn start_local_thread(self: &Arc<Self>) {
+        if self.has_local_thread.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let engine = Arc::clone(self);
+        if let Err(error) = self.spawn(LOCAL, move || threads::local(&engine)) {
+            self.has_local_thread.store(false, Ordering::SeqCst);
+            tracing::warn!(%error, "participants of this process cannot reach each other");
+        }
+    }
+
+    /// Gives a datagram to the participants that it concerns.
+    pub(crate) fn dispatch(self: &Arc<Self>, domain: Option<u32>, from: Locator, bytes: &[u8]) {
+        let members = self.members();
+        let only = if members.len() > 1 { sole_destination(bytes) } else { None };
+        for member in members.iter() {
+            let is_meant = only.is_none_or(|prefix| member.prefix == prefix);
+            if is_meant && domain.is_none_or(|domain| member.domain == domain) {
+                member.handle_datagram(self, from, bytes);
+            }
+        }
+    }
+
+    // Deadlines.
+
+    /// Makes the meta thread look at the deadlines if it would look too late.
+    pub(crate) fn arm(&self, deadline: units::Instant) {
+        if deadline.as_nanos() < self.armed.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        // Fails only when the counter is full, and then the thread wakes anyway.
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+
+    fn sockets(&self) -> Vec<Arc<DomainSockets>> {
+        lock(&self.domains).values().map(|entry| Arc::clone(&entry.sockets)).collect()
+    }
+
+    pub(crate) fn user_port(&self) -> u16 {
+        self.user_port
+    }
+}
+
+/// The discovery ports of the first processes on a machine, for where there is no multicast.
+pub(crate) fn well_known_peers(domain: u32, ip: [u8; 4], last: u32) -> Vec<Locator> {
+    let port = |index| rtps::ports::ports(domain, index).ok().map(|ports| ports.metatraffic_unicast);
+    (0..=last).filter_map(port).map(|port| Locator::udp_v4(ip, port)).collect()
+}
+
+/// The one participant that a datagram is for, when it says so at its beginning and nowhere else.
+fn sole_destination(bytes: &[u8]) -> Option<GuidPrefix> {
+    const INFO_DESTINATION: u8 = 0x0e;
+    let mut destination = None;
+    let mut rest = bytes.get(20..)?;
+    while let [kind, flags, a, b, body @ ..] = rest {
+        let length = if flags & 1 == 1 { u16::from_le_bytes([*a, *b]) } else { u16::from_be_bytes([*a, *b]) };
+        if *kind == INFO_DESTINATION {
+            let prefix = GuidPrefix(body.get(..12)?.try_into().ok()?);
+            if destination.is_some_and(|before| before != prefix) || prefix == GuidPrefix::UNKNOWN {
+                return None;
+            }
+            destination = Some(prefix);
+        } else {
+            // Something before the first destination is for everyone.
+            destination?;
+        }
+        if length == 0 {
+            break;
+        }
+        rest = body.get(usize::from(length)..)?;
+    }
+    destination
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(submessages: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut bytes = vec![0; 20];
+        for (kind, body) in submessages {
+            bytes.extend_from_slice(&[*kind, 1, u8::try_from(body.len()).unwrap(), 0]);
+            bytes.extend_from_slice(body);
+        }
+        bytes
+    }
+
+    /// Only a datagram addressed to one participant from its first submessage on has a sole destination.
+    #[test]
+    fn sole_destination_is_exact() {
+        let (a, b) = ([1; 12], [2; 12]);
+        let data: (u8, &[u8]) = (0x15, &[0; 24]);
+        assert_eq!(sole_destination(&message(&[(0x0e, &a), data])), Some(GuidPrefix(a)));
+        assert_eq!(sole_destination(&message(&[data, (0x0e, &a)])), None);
+        assert_eq!(sole_destination(&message(&[(0x0e, &a), data, (0x0e, &b), data])), None);
+        assert_eq!(sole_destination(&message(&[(0x0e, &[0; 12]), data])), None);
+        assert_eq!(sole_destination(&message(&[(0x0e, &a[..8])])), None);
+        assert_eq!(sole_destination(&[]), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! What can go wrong, one enum for each operation.
+
+use std::io;
+use std::time::Duration;
+
+/// A participant could not join the domain.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The domain has no ports.
+    #[error("cannot join domain {domain}: {source}")]
+    Domain {
+        /// The domain asked for.
+        domain: u32,
+        /// Why it has none.
+        source: rtps::ports::PortError,
+    },
+    /// All well-known ports of the domain are taken and there is no multicast to find another one.
+    #[error(
+        "cannot join domain {domain}: {taken} processes of this machine use it, which takes every well-known port, and \
+         without multicast a process on another port would never be found: end some, use another domain, or allow \
+         multicast on an interface (ip link set dev IFACE multicast on)"
+    )]
+    NoPort {
+        /// The domain asked for.
+        domain: u32,
+        /// Ports found taken.
+        taken: u32,
+    },
+    /// A socket could not be made.
+    #[error("cannot join domain {domain}: {what}: {source}")]
+    Socket {
+        /// The domain asked for.
+        domain: u32,
+        /// What was attempted.
+        what: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The system gave no random bits for the participant's identity.
+    #[error("cannot join domain {domain}: the system gives no random bits: {reason}")]
+    Random {
+        /// The domain asked for.
+        domain: u32,
+        /// The system's answer.
+        reason: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start the bus thread {name}: {source}")]
+    Thread {
+        /// Its name.
+        name: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// A publisher or subscriber could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// The protocol refused it.
+    #[error("cannot use topic {topic:?}: {source}")]
+    Endpoint {
+        /// The topic.
+        topic: String,
+        /// Why.
+        source: rtps::CreateEndpointError,
+    },
+    /// A name or partition breaks a bound of the wire.
+    #[error("cannot use topic {topic:?}: {source}")]
+    Bound {
+        /// The topic.
+        topic: String,
+        /// Which bound.
+        source: rtps::discovery::data::DiscoveryDataError,
+    },
+}
+
+/// A sample could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The value does not fit its type's bounds.
+    #[error("cannot encode a sample for topic {topic:?}: {source}")]
+    Encode {
+        /// The topic.
+        topic: String,
+        /// Which bound.
+        source: rtps::cdr::CdrError,
+    },
+    /// The protocol refused it.
+    #[error("cannot write to topic {topic:?}: {source}")]
+    Write {
+        /// The topic.
+        topic: String,
+        /// Why.
+        source: rtps::WriteError,
+    },
+    /// A keep-all history stayed full: a reliable reader does not acknowledge.
+    #[error(
+        "topic {topic:?} stayed full for {waited:?}: a reliable reader does not keep up; take its samples faster, use \
+         keep-last, or a longer max_blocking"
+    )]
+    Timeout {
+        /// The topic.
+        topic: String,
+        /// How long it waited.
+        waited: Duration,
+    },
+}
+
+/// A sample could not be received.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// Its bytes are not of the subscriber's type. The sample is gone; the next one may be good.
+    #[error("a sample on topic {topic:?} from {publisher} is not of type {type_name}: {source}")]
+    Decode {
+        /// The topic.
+        topic: String,
+        /// The expected type.
+        type_name: String,
+        /// Who wrote it.
+        publisher: rtps::Guid,
+        /// What was wrong.
+        source: rtps::cdr::CdrError,
+    },
+}

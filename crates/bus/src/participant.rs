@@ -1,0 +1,397 @@
+//! Joining a domain, and what a participant knows about the others.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rtps::partition::PartitionRule;
+use rtps::qos::{Policy, Qos};
+use rtps::types::StructType;
+use rtps::{
+    EntityId, Event, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, LostReason, ParticipantConfig,
+    Timing,
+};
+
+use crate::config::EndpointBuilder;
+use crate::engine::{Engine, Member, well_known_peers};
+use crate::subscriber::Needs;
+use crate::untyped::Name;
+use crate::{DdsType, JoinError, Publisher, Subscriber, UntypedPublisher, UntypedSubscriber};
+
+/// Settings of a participant; see [`Participant::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens until build()"]
+pub struct ParticipantBuilder {
+    domain: u32,
+    name: String,
+    peers: Vec<(Ipv4Addr, Option<u16>)>,
+    partition_rule: PartitionRule,
+    fragment_size: u16,
+    limits: Limits,
+    timing: Timing,
+}
+
+impl Default for ParticipantBuilder {
+    fn default() -> Self {
+        Self {
+            domain: 0,
+            name: "stillwatt".into(),
+            peers: Vec::new(),
+            partition_rule: PartitionRule::FastDds,
+            fragment_size: FRAGMENT_SIZE_MAX,
+            limits: Limits::default(),
+            timing: Timing::default(),
+        }
+    }
+}
+
+/// Discovery ports tried on a peer host for which no port was given.
+const PEER_INDEX_MAX: u32 = 9;
+
+impl ParticipantBuilder {
+    /// The DDS domain, 0 to 232. Default 0.
+    pub fn domain(mut self, domain: u32) -> Self {
+        self.domain = domain;
+        self
+    }
+
+    /// A name for people, shown by every discovery tool.
+    pub fn name(mut self, name: &str) -> Self {
+        self.name = name.to_string();
+        self
+    }
+
+    /// A host to announce to by unicast, for networks without multicast. Without a port, the discovery ports of the
+    /// first ten processes there are tried. May be called repeatedly.
+    pub fn peer(mut self, host: Ipv4Addr, port: Option<u16>) -> Self {
+        self.peers.push((host, port));
+        self
+    }
+
+    /// How partition names match: as in Fast DDS (the default), or by the OMG's rule.
+    pub fn partition_rule(mut self, rule: PartitionRule) -> Self {
+        self.partition_rule = rule;
+        self
+    }
+
+    /// Samples above this many bytes travel in fragments of this size; at most 65,000, the default. Networks that lose
+    /// IP fragments do better with 1,344.
+    pub fn fragment_size(mut self, bytes: u16) -> Self {
+        self.fragment_size = bytes.clamp(64, FRAGMENT_SIZE_MAX);
+        self
+    }
+
+    /// The protocol's bounds.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The protocol's periods.
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// How long peers believe in this participant after it fell silent. Announcements come every third of it.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.timing.announce_period = lease / 3;
+        self.timing.lease = lease;
+        self
+    }
+
+    /// Joins the domain. The first participant of a process starts the bus engine, the last one ends it.
+    ///
+    /// # Errors
+    /// When the domain has no ports, no port is free, or the system refuses a socket or thread.
+    pub fn build(self) -> Result<Participant, JoinError> {
+        let domain = self.domain;
+        let mut random = [0; 10];
+        getrandom::fill(&mut random)
+            .map_err(|error| JoinError::Random { domain, reason: error.to_string() })?;
+        let (engine, mut place) = Engine::enter(domain)?;
+        for (host, port) in &self.peers {
+            match port {
+                Some(port) => place.announce_to.push(Locator::udp_v4(host.octets(), *port)),
+                None => place.announce_to.extend(well_known_peers(domain, host.octets(), PEER_INDEX_MAX)),
+            }
+        }
+        if !place.has_multicast {
+            tracing::info!(
+                domain,
+                "no multicast here: looking for peers by unicast on this machine's well-known ports"
+            );
+        }
+        let prefix = GuidPrefix::from_random(random);
+        let config = ParticipantConfig {
+            prefix,
+            domain,
+            name: self.name,
+            metatraffic_unicast: place.metatraffic,
+            default_unicast: place.user,
+            announce_to: place.announce_to,
+            local_addresses: place.local_addresses,
+            partition_rule: self.partition_rule,
+            fragment_size: self.fragment_size,
+            limits: self.limits,
+            timing: self.timing,
+        };
+        let machine = rtps::Participant::new(config, node::clock::monotonic());
+        let member = Arc::new(Member::new(prefix, domain, machine));
+        engine.add_member(Arc::clone(&member));
+        member.handle_timeout(&engine);
+        Ok(Participant { core: Arc::new(Core { engine, member }) })
+    }
+}
+
+/// What a participant and its endpoints share; the last owner leaves the domain.
+pub(crate) struct Core {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) member: Arc<Member>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("prefix", &self.member.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// Runs `f` on the protocol machine and does what follows from it.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut crate::engine::State) -> R) -> R {
+        let mut state = self.member.lock();
+        let result = f(&mut state);
+        self.member.settle(&self.engine, state);
+        result
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.with(|state| state.machine.close(node::clock::monotonic()));
+        self.engine.remove_member(self.member.prefix);
+        self.engine.leave(self.member.domain);
+    }
+}
+
+/// A member of a DDS domain: makes publishers and subscribers, and knows who else is there.
+///
+/// Cheap to clone; the participant leaves its domain when the last clone, publisher and subscriber is gone.
+#[derive(Clone, Debug)]
+pub struct Participant {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Participant {
+    /// Starts describing a participant.
+    pub fn builder() -> ParticipantBuilder {
+        ParticipantBuilder::default()
+    }
+
+    /// The participant's identity.
+    pub fn guid(&self) -> Guid {
+        Guid::new(self.core.member.prefix, EntityId::PARTICIPANT)
+    }
+
+    /// The domain.
+    pub fn domain(&self) -> u32 {
+        self.core.member.domain
+    }
+
+    /// Starts describing a publisher of type `T`.
+    pub fn publisher<T: DdsType>(&self, topic: &str) -> EndpointBuilder<'_, Publisher<T>> {
+        EndpointBuilder::new(self, topic, ())
+    }
+
+    /// Starts describing a subscriber of type `T`, polled by [`Subscriber::take`] or called back after
+    /// [`EndpointBuilder::on_sample`].
+    pub fn subscriber<T: DdsType + 'static>(&self, topic: &str) -> EndpointBuilder<'_, Subscriber<T>> {
+        EndpointBuilder::new(self, topic, Needs::default())
+    }
+
+    /// Starts describing a publisher of a type known only at run time.
+    pub fn dynamic_publisher(
+        &self,
+        topic: &str,
+        structure: Arc<StructType>,
+    ) -> EndpointBuilder<'_, UntypedPublisher> {
+        EndpointBuilder::new(self, topic, structure)
+    }
+
+    /// Starts describing a subscriber of a type known only at run time.
+    pub fn dynamic_subscriber(
+        &self,
+        topic: &str,
+        structure: Arc<StructType>,
+    ) -> EndpointBuilder<'_, UntypedSubscriber> {
+        EndpointBuilder::new(self, topic, Name::Structure(structure))
+    }
+
+    /// Starts describing a subscriber that gets the bytes of a type of which only the name is known.
+    pub fn raw_subscriber(
+        &self,
+        topic: &str,
+        type_name: &str,
+        is_keyed: bool,
+    ) -> EndpointBuilder<'_, UntypedSubscriber> {
+        EndpointBuilder::new(self, topic, Name::Bytes { type_name: type_name.to_string(), is_keyed })
+    }
+
+    /// The other participants of the domain, those of this process included.
+    pub fn participants(&self) -> Vec<ParticipantInfo> {
+        let state = self.core.member.lock();
+        let remote = state.machine.remote_participants();
+        remote
+            .map(|remote| ParticipantInfo {
+                prefix: remote.data.guid.prefix,
+                name: remote.data.name.clone(),
+                vendor: remote.data.vendor,
+                locators: remote.data.default_unicast.clone(),
+            })
+            .collect()
+    }
+
+    /// The writers and readers of the other participants, matched with ours or not.
+    pub fn endpoints(&self) -> Vec<EndpointInfo> {
+        let state = self.core.member.lock();
+        let info = |data: &rtps::discovery::data::EndpointData| EndpointInfo {
+            guid: data.guid,
+            is_writer: data.guid.entity.is_writer(),
+            topic: data.topic.clone(),
+            type_name: data.type_name.clone(),
+            qos: data.qos.clone(),
+        };
+        state.machine.remote_writers().chain(state.machine.remote_readers()).map(info).collect()
+    }
+
+    /// What happened since the last call, oldest first; at most the newest 1,024.
+    pub fn take_events(&self) -> Vec<ParticipantEvent> {
+        self.core.member.lock().events.drain(..).collect()
+    }
+
+    /// This participant's counters, with those that all participants of the process share.
+    pub fn statistics(&self) -> BusStatistics {
+        let counters = &self.core.engine.counters;
+        BusStatistics {
+            protocol: self.core.member.lock().machine.statistics(),
+            send_failures: counters.send_failures.load(Ordering::Relaxed),
+            local_overflows: counters.local_overflows.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The UDP port at which this process receives user data.
+    pub fn user_port(&self) -> u16 {
+        self.core.engine.user_port()
+    }
+}
+
+/// A remote participant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParticipantInfo {
+    /// Its identity.
+    pub prefix: GuidPrefix,
+    /// The name it gave.
+    pub name: Option<String>,
+    /// Who made its DDS.
+    pub vendor: rtps::VendorId,
+    /// Where it receives user data.
+    pub locators: Vec<Locator>,
+}
+
+/// A remote writer or reader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndpointInfo {
+    /// Its identity.
+    pub guid: Guid,
+    /// Writer or reader.
+    pub is_writer: bool,
+    /// Its topic.
+    pub topic: String,
+    /// Its type's name.
+    pub type_name: String,
+    /// Its quality of service, partitions included.
+    pub qos: Qos,
+}
+
+/// Counters since the participant was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusStatistics {
+    /// What the protocol counted for this participant.
+    pub protocol: rtps::Statistics,
+    /// Datagrams of this process that the system refused to send.
+    pub send_failures: u64,
+    /// Datagrams between participants of this process that found their queue full.
+    pub local_overflows: u64,
+}
+
+/// Something that happened in the domain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParticipantEvent {
+    /// A participant was discovered.
+    Discovered {
+        /// Its identity.
+        prefix: GuidPrefix,
+        /// The name it gave.
+        name: Option<String>,
+    },
+    /// A participant is gone.
+    Lost {
+        /// Its identity.
+        prefix: GuidPrefix,
+        /// Whether it said so, or fell silent.
+        reason: LostReason,
+    },
+    /// One of our endpoints and a remote one exchange data now.
+    Matched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// They no longer do.
+    Unmatched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// Same topic, type and partition, but these QoS policies keep the two apart.
+    IncompatibleQos {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// The policies.
+        policies: Vec<Policy>,
+    },
+    /// Same topic and partition, but another type.
+    InconsistentType {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// Their type.
+        type_name: String,
+    },
+}
+
+impl ParticipantEvent {
+    /// The event for the application, unless the engine deals with it.
+    pub(crate) fn from_protocol(event: Event) -> Option<Self> {
+        Some(match event {
+            Event::ParticipantDiscovered { prefix, name } => Self::Discovered { prefix, name },
+            Event::ParticipantLost { prefix, reason } => Self::Lost { prefix, reason },
+            Event::Matched { local, remote } => Self::Matched { local, remote },
+            Event::Unmatched { local, remote } => Self::Unmatched { local, remote },
+            Event::IncompatibleQos { local, remote, policies } => {
+                Self::IncompatibleQos { local, remote, policies }
+            }
+            Event::InconsistentType { local, remote, type_name } => {
+                Self::InconsistentType { local, remote, type_name }
+            }
+            Event::SamplesAvailable(_) | Event::SpaceAvailable(_) => return None,
+        })
+    }
+}

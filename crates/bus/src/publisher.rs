@@ -1,0 +1,122 @@
+//! Writing samples of one type to one topic.
+
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rtps::Guid;
+use rtps::cdr::{key_to_payload, to_payload};
+use rtps::message::StatusInfo;
+use rtps::qos::Qos;
+
+use crate::config::Target;
+use crate::endpoint::{Endpoint, config};
+use crate::sample::Matched;
+use crate::{CreateError, DdsType, Participant, PublishError};
+
+/// Writes samples of type `T` to a topic. Made by [`Participant::publisher`]; deleting it tells its peers.
+#[derive(Debug)]
+pub struct Publisher<T> {
+    endpoint: Endpoint,
+    /// Reused for every sample.
+    scratch: Mutex<Vec<u8>>,
+    values: PhantomData<fn(T)>,
+}
+
+impl<T: DdsType> Target for Publisher<T> {
+    type Needs = ();
+
+    fn create(participant: &Participant, topic: String, qos: Qos, _needs: ()) -> Result<Self, CreateError> {
+        let endpoint = Endpoint::writer(participant, config(topic, T::TYPE_NAME, T::KEYED, qos))?;
+        Ok(Self { endpoint, scratch: Mutex::default(), values: PhantomData })
+    }
+}
+
+impl<T: DdsType> Publisher<T> {
+    /// Writes a sample: encodes it, sends it to every matched subscriber and keeps it as long as the QoS asks.
+    ///
+    /// Costs one system call for each process that subscribes. Waits only when the publisher is reliable, keeps all
+    /// and its history is full, up to `max_blocking`; never waits on a thread of the bus.
+    ///
+    /// # Errors
+    /// When a value breaks a bound of its type, a limit is reached, or the wait was in vain.
+    pub fn write(&self, value: &T) -> Result<(), PublishError> {
+        let instance =
+            if T::KEYED { Some(value.key_hash().map_err(|source| self.encoding(source))?) } else { None };
+        self.encoded(
+            |out| to_payload(value, out),
+            |payload| self.endpoint.write(instance, StatusInfo::default(), payload),
+        )
+    }
+
+    /// Ends an instance: subscribers get [`crate::Data::Disposed`] with the key members of `value`.
+    ///
+    /// # Errors
+    /// As for [`Publisher::write`].
+    pub fn dispose(&self, value: &T) -> Result<(), PublishError> {
+        self.end(value, StatusInfo { disposed: true, unregistered: false })
+    }
+
+    /// Says that this publisher no longer writes an instance, which others may go on doing.
+    ///
+    /// # Errors
+    /// As for [`Publisher::write`].
+    pub fn unregister(&self, value: &T) -> Result<(), PublishError> {
+        self.end(value, StatusInfo { disposed: false, unregistered: true })
+    }
+
+    fn end(&self, value: &T, status: StatusInfo) -> Result<(), PublishError> {
+        let instance = Some(value.key_hash().map_err(|source| self.encoding(source))?);
+        self.encoded(
+            |out| key_to_payload(value, out),
+            |payload| self.endpoint.write(instance, status, payload),
+        )
+    }
+
+    fn encoded(
+        &self,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), rtps::cdr::CdrError>,
+        write: impl FnOnce(&[u8]) -> Result<(), PublishError>,
+    ) -> Result<(), PublishError> {
+        let mut payload = std::mem::take(&mut *self.scratch.lock().unwrap_or_else(PoisonError::into_inner));
+        payload.clear();
+        let result =
+            encode(&mut payload).map_err(|source| self.encoding(source)).and_then(|()| write(&payload));
+        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = payload;
+        result
+    }
+
+    fn encoding(&self, source: rtps::cdr::CdrError) -> PublishError {
+        PublishError::Encode { topic: self.endpoint.topic.clone(), source }
+    }
+
+    /// How many subscribers it writes to.
+    pub fn matched(&self) -> Matched {
+        self.endpoint.matched()
+    }
+
+    /// Waits until at least `count` subscribers are matched; false after `timeout`.
+    pub fn wait_for_match(&self, count: usize, timeout: Duration) -> bool {
+        self.endpoint.wait(timeout, |_, matched| matched.current >= count)
+    }
+
+    /// Waits until every reliable subscriber has acknowledged everything written; false after `timeout`.
+    pub fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
+        let end = node::clock::monotonic() + timeout;
+        loop {
+            // Acknowledgements signal only when they make room, so look again now and then.
+            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
+            if self.endpoint.wait(left, |machine, _| machine.is_acknowledged(self.endpoint.entity)) {
+                return true;
+            }
+            if node::clock::monotonic() >= end || crate::engine::is_bus_thread() {
+                return false;
+            }
+        }
+    }
+
+    /// The publisher's identity.
+    pub fn guid(&self) -> Guid {
+        self.endpoint.guid()
+    }
+}

@@ -1,0 +1,171 @@
+#![expect(clippy::disallowed_methods, reason = "I/O shell: UDP sockets")]
+//! UDP over IPv4: unicast, and the multicast group of discovery. May touch: sockets.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+
+use rtps::Locator;
+use rtps::ports::{INDEX_MAX, PortError, Ports, ports};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::Transport;
+use super::interfaces::Address;
+use crate::JoinError;
+
+/// The discovery group of every DDS (RTPS 9.6.1.4).
+pub(crate) const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+/// What we ask the kernel for; it gives at most `net.core.rmem_max`.
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+
+/// The sockets of one domain.
+#[derive(Debug)]
+pub(crate) struct DomainSockets {
+    pub(crate) domain: u32,
+    /// Listens to the discovery group; absent where no interface allows multicast.
+    pub(crate) multicast: Option<UdpSocket>,
+    /// Discovery traffic addressed to this process.
+    pub(crate) meta: UdpSocket,
+    pub(crate) meta_port: u16,
+    pub(crate) ports: Ports,
+}
+
+/// Sends to groups, one socket an interface.
+#[derive(Debug, Default)]
+pub(crate) struct Multicast {
+    senders: Vec<UdpSocket>,
+    interfaces: Vec<Ipv4Addr>,
+}
+
+impl Multicast {
+    /// Tries each interface that says it can do multicast, by sending nothing but setting everything up.
+    pub(crate) fn new(addresses: &[Address]) -> Self {
+        let mut multicast = Self::default();
+        for address in addresses.iter().filter(|address| address.is_multicast) {
+            let ip = Ipv4Addr::from(address.ip);
+            if let Ok(sender) = multicast_sender(ip) {
+                multicast.senders.push(sender);
+                multicast.interfaces.push(ip);
+            }
+        }
+        multicast
+    }
+
+    pub(crate) fn is_available(&self) -> bool {
+        !self.senders.is_empty()
+    }
+
+    /// Sends on every interface; an error only when it works on none.
+    fn send(&self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
+        let mut result = Err(io::ErrorKind::NetworkUnreachable.into());
+        for sender in &self.senders {
+            match sender.send_to(bytes, to) {
+                Ok(_) => result = Ok(()),
+                Err(error) if result.is_err() => result = Err(error),
+                Err(_) => {}
+            }
+        }
+        result
+    }
+}
+
+fn multicast_sender(interface: Ipv4Addr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into())?;
+    socket.set_multicast_if_v4(&interface)?;
+    socket.set_multicast_loop_v4(true)?;
+    socket.set_multicast_ttl_v4(1)?;
+    // A group without a route or an interface that refuses shows here, before anybody relies on it. The probe is an
+    // empty datagram to the discard port of the group.
+    socket.send_to(&[], &SocketAddrV4::new(GROUP, 9).into())?;
+    Ok(socket.into())
+}
+
+fn bind(port: u16, shared: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    if shared {
+        socket.set_reuse_address(true)?;
+    }
+    // A smaller buffer is no failure: overflow is loss, and loss is repaired or counted.
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
+    Ok(socket.into())
+}
+
+fn local_port(socket: &UdpSocket) -> io::Result<u16> {
+    socket.local_addr().map(|address| address.port())
+}
+
+impl DomainSockets {
+    /// Binds the lowest free pair of well-known unicast ports, and the user socket with it when `with_user`.
+    pub(crate) fn open(
+        domain: u32,
+        multicast: &Multicast,
+        with_user: bool,
+    ) -> Result<(Self, Option<UdpSocket>), JoinError> {
+        let fault = |what| move |source| JoinError::Socket { domain, what, source };
+        let of_domain = |source: PortError| JoinError::Domain { domain, source };
+        let first = ports(domain, 0).map_err(of_domain)?;
+        let group =
+            multicast.is_available().then(|| join(first.metatraffic_multicast, multicast)).transpose();
+        let group = group.map_err(fault("binding the discovery group's port"))?;
+        for index in 0..=INDEX_MAX {
+            let Ok(well_known) = ports(domain, index) else { break };
+            let Ok(meta) = bind(well_known.metatraffic_unicast, false) else { continue };
+            let user = if with_user { bind(well_known.user_unicast, false).map(Some) } else { Ok(None) };
+            let Ok(user) = user else { continue };
+            let meta_port = well_known.metatraffic_unicast;
+            return Ok((Self { domain, multicast: group, meta, meta_port, ports: well_known }, user));
+        }
+        if group.is_none() {
+            return Err(JoinError::NoPort { domain, taken: INDEX_MAX + 1 });
+        }
+        // Found by multicast, any port will do.
+        let meta = bind(0, false).map_err(fault("binding a discovery port"))?;
+        let meta_port = local_port(&meta).map_err(fault("reading a port number"))?;
+        let user = with_user.then(|| bind(0, false)).transpose().map_err(fault("binding a data port"))?;
+        Ok((Self { domain, multicast: group, meta, meta_port, ports: first }, user))
+    }
+}
+
+fn join(port: u16, multicast: &Multicast) -> io::Result<UdpSocket> {
+    let socket = bind(port, true)?;
+    let mut joined = Err(io::ErrorKind::AddrNotAvailable.into());
+    for interface in &multicast.interfaces {
+        match socket.join_multicast_v4(&GROUP, interface) {
+            Ok(()) => joined = Ok(()),
+            Err(error) if joined.is_err() => joined = Err(error),
+            Err(_) => {}
+        }
+    }
+    joined.map(|()| socket)
+}
+
+/// The port of a bound user socket, and the socket that sends everything.
+pub(crate) fn bind_user(socket: UdpSocket, multicast: Multicast) -> io::Result<(u16, UdpSender)> {
+    let port = local_port(&socket)?;
+    Ok((port, UdpSender { socket, multicast }))
+}
+
+/// The UDP transport's sending half.
+#[derive(Debug)]
+pub(crate) struct UdpSender {
+    pub(crate) socket: UdpSocket,
+    pub(crate) multicast: Multicast,
+}
+
+impl Transport for UdpSender {
+    fn reaches(&self, to: &Locator) -> bool {
+        to.as_udp_v4().is_some()
+    }
+
+    fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()> {
+        let Some((ip, port)) = to.as_udp_v4() else {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        };
+        let address = SocketAddrV4::new(Ipv4Addr::from(ip), port).into();
+        if to.is_multicast() {
+            return self.multicast.send(address, bytes);
+        }
+        self.socket.send_to(bytes, address).map(|_| ())
+    }
+}

@@ -1,0 +1,201 @@
+//! Publishers and subscribers of types known only at run time, or only by name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rtps::cdr::CdrError;
+use rtps::message::StatusInfo;
+use rtps::qos::Qos;
+use rtps::types::{DynamicValue, StructType};
+use rtps::{Guid, KeyHasher, RawSample};
+use units::Timestamp;
+
+use crate::config::Target;
+use crate::endpoint::{Endpoint, config};
+use crate::engine::Hooks;
+use crate::sample::{Data, Matched};
+use crate::{CreateError, Participant, PublishError, TransportKind};
+
+/// Writes values of a type described at run time.
+#[derive(Debug)]
+pub struct UntypedPublisher {
+    endpoint: Endpoint,
+    is_keyed: bool,
+}
+
+impl Target for UntypedPublisher {
+    type Needs = Arc<StructType>;
+
+    fn create(
+        participant: &Participant,
+        topic: String,
+        qos: Qos,
+        structure: Arc<StructType>,
+    ) -> Result<Self, CreateError> {
+        let is_keyed = structure.is_keyed();
+        let endpoint = Endpoint::writer(participant, config(topic, structure.name(), is_keyed, qos))?;
+        Ok(Self { endpoint, is_keyed })
+    }
+}
+
+impl UntypedPublisher {
+    /// Writes a value; as [`crate::Publisher::write`].
+    ///
+    /// # Errors
+    /// When the value breaks a bound of its type, a limit is reached, or a wait was in vain.
+    pub fn write(&self, value: &DynamicValue) -> Result<(), PublishError> {
+        let fault = |source| PublishError::Encode { topic: self.endpoint.topic.clone(), source };
+        let mut payload = Vec::new();
+        value.to_payload(&mut payload).map_err(fault)?;
+        let instance = if self.is_keyed { Some(value.key_hash().map_err(fault)?) } else { None };
+        self.endpoint.write(instance, StatusInfo::default(), &payload)
+    }
+
+    /// How many subscribers it writes to.
+    pub fn matched(&self) -> Matched {
+        self.endpoint.matched()
+    }
+
+    /// Waits until at least `count` subscribers are matched; false after `timeout`.
+    pub fn wait_for_match(&self, count: usize, timeout: Duration) -> bool {
+        self.endpoint.wait(timeout, |_, matched| matched.current >= count)
+    }
+
+    /// Waits until every reliable subscriber has acknowledged everything written; false after `timeout`.
+    pub fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
+        let end = node::clock::monotonic() + timeout;
+        loop {
+            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
+            if self.endpoint.wait(left, |machine, _| machine.is_acknowledged(self.endpoint.entity)) {
+                return true;
+            }
+            if node::clock::monotonic() >= end {
+                return false;
+            }
+        }
+    }
+}
+
+/// How much is known of a subscriber's type.
+#[derive(Clone, Debug)]
+pub enum Name {
+    /// Everything: samples are decoded.
+    Structure(Arc<StructType>),
+    /// Its name: samples stay bytes.
+    Bytes {
+        /// The name.
+        type_name: String,
+        /// Whether the topic has instances.
+        is_keyed: bool,
+    },
+}
+
+/// A sample's value as far as its type is known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DynamicData {
+    /// Decoded.
+    Value(DynamicValue),
+    /// The serialized sample with its 4-byte encapsulation header.
+    Bytes(Vec<u8>),
+}
+
+/// A sample of a type known only at run time.
+pub type DynamicSample = Data<DynamicData>;
+
+/// One sample and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UntypedSample {
+    /// The value, or the end of its instance.
+    pub data: DynamicSample,
+    /// When the publisher says it wrote it, by its wall clock.
+    pub source_timestamp: Option<Timestamp>,
+    /// Who wrote it.
+    pub publisher: Guid,
+    /// The publisher's count of its samples on this topic, from 1.
+    pub sequence: u64,
+    /// How it arrived.
+    pub transport: TransportKind,
+}
+
+/// Reads samples of a type described at run time, or their bytes.
+#[derive(Debug)]
+pub struct UntypedSubscriber {
+    endpoint: Endpoint,
+    structure: Option<Arc<StructType>>,
+}
+
+impl Target for UntypedSubscriber {
+    type Needs = Name;
+
+    fn create(participant: &Participant, topic: String, qos: Qos, name: Name) -> Result<Self, CreateError> {
+        let (type_name, is_keyed, structure) = match name {
+            Name::Structure(structure) => {
+                (structure.name().to_string(), structure.is_keyed(), Some(structure))
+            }
+            Name::Bytes { type_name, is_keyed } => (type_name, is_keyed, None),
+        };
+        let hasher = structure.clone().filter(|_| is_keyed).map(|structure| {
+            KeyHasher(Arc::new(move |payload, is_key| {
+                let value = match is_key {
+                    true => DynamicValue::key_from_payload(&structure, payload),
+                    false => DynamicValue::from_payload(&structure, payload),
+                };
+                value.and_then(|value| value.key_hash()).ok()
+            }))
+        });
+        let config = config(topic, &type_name, is_keyed, qos);
+        let endpoint = Endpoint::reader(participant, config, hasher, Hooks::new(None))?;
+        Ok(Self { endpoint, structure })
+    }
+}
+
+impl UntypedSubscriber {
+    /// Takes the oldest sample, waiting for one up to `timeout`.
+    ///
+    /// # Errors
+    /// When the sample is not of the subscriber's type; it is gone then.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<UntypedSample>, CdrError> {
+        let Some(raw) = self.endpoint.take(timeout) else { return Ok(None) };
+        let data = self.data(&raw)?;
+        Ok(Some(UntypedSample {
+            data,
+            source_timestamp: raw.timestamp.and_then(rtps::WireTime::to_timestamp),
+            publisher: raw.writer,
+            sequence: raw.sequence.0,
+            transport: TransportKind::of(raw.from),
+        }))
+    }
+
+    fn data(&self, raw: &RawSample) -> Result<DynamicSample, CdrError> {
+        let is_end = raw.status.disposed || raw.status.unregistered;
+        let value = match &self.structure {
+            None => Some(DynamicData::Bytes(raw.payload.clone())),
+            Some(_) if is_end && raw.payload.is_empty() => None,
+            Some(structure) if is_end => {
+                Some(DynamicData::Value(DynamicValue::key_from_payload(structure, &raw.payload)?))
+            }
+            Some(structure) => Some(DynamicData::Value(DynamicValue::from_payload(structure, &raw.payload)?)),
+        };
+        Ok(match (raw.status.disposed, raw.status.unregistered, value) {
+            (true, _, value) => Data::Disposed(value),
+            (false, true, value) => Data::Unregistered(value),
+            (false, false, Some(value)) => Data::Valid(value),
+            (false, false, None) => Data::Valid(DynamicData::Bytes(Vec::new())),
+        })
+    }
+
+    /// How many publishers it hears.
+    pub fn matched(&self) -> Matched {
+        self.endpoint.matched()
+    }
+
+    /// Waits until at least `count` publishers are matched; false after `timeout`.
+    pub fn wait_for_match(&self, count: usize, timeout: Duration) -> bool {
+        self.endpoint.wait(timeout, |_, matched| matched.current >= count)
+    }
+
+    /// Samples that will never arrive.
+    pub fn lost(&self) -> u64 {
+        self.endpoint.lost()
+    }
+}

@@ -1,0 +1,205 @@
+//! Participants of one process over the real engine: typed exchange, callbacks, history, threads, idleness.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers: a failure here is a failed test")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bus::{Data, DdsType, Participant, TransportKind};
+
+const LONG: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(name = "test::Item")]
+struct Item {
+    #[dds(key)]
+    id: u32,
+    value: f64,
+    name: String,
+}
+
+fn item(id: u32, value: f64) -> Item {
+    Item { id, value, name: format!("item {id}") }
+}
+
+/// Every test has a domain of its own, so that they can run side by side.
+fn join(name: &str, domain: u32) -> Participant {
+    Participant::builder().domain(domain).name(name).build().unwrap()
+}
+
+/// A reliable sample crosses the process without leaving it.
+#[test]
+fn exchange_in_process() {
+    let (a, b) = (join("a", 41), join("b", 41));
+    let publisher = a.publisher::<Item>("items").reliable().build().unwrap();
+    let subscriber = b.subscriber::<Item>("items").reliable().keep_all().build().unwrap();
+    assert!(publisher.wait_for_match(1, LONG) && subscriber.wait_for_match(1, LONG));
+    publisher.write(&item(1, 2.5)).unwrap();
+    let sample = subscriber.recv_timeout(LONG).unwrap().unwrap();
+    assert_eq!(sample.data, Data::Valid(item(1, 2.5)));
+    assert_eq!(
+        (sample.transport, sample.publisher, sample.sequence),
+        (TransportKind::InProcess, publisher.guid(), 1)
+    );
+    assert!(sample.source_timestamp.is_some());
+    publisher.dispose(&item(1, 0.0)).unwrap();
+    let sample = subscriber.recv_timeout(LONG).unwrap().unwrap();
+    assert_eq!(sample.data, Data::Disposed(Some(Item { id: 1, ..Item::default() })));
+    assert!(publisher.wait_for_acknowledgements(LONG));
+}
+
+/// Endpoints of one participant exchange data too, as DDS demands.
+#[test]
+fn a_participant_hears_itself() {
+    let a = join("a", 42);
+    let publisher = a.publisher::<Item>("items").build().unwrap();
+    let subscriber = a.subscriber::<Item>("items").build().unwrap();
+    assert!(subscriber.wait_for_match(1, LONG) && publisher.wait_for_match(1, LONG));
+    publisher.write(&item(3, 1.0)).unwrap();
+    assert_eq!(subscriber.recv_timeout(LONG).unwrap().unwrap().data, Data::Valid(item(3, 1.0)));
+}
+
+/// Callbacks run on a bus thread, may publish, and do not run once their subscriber is gone.
+#[test]
+fn callbacks_answer() {
+    let (a, b) = (join("a", 43), join("b", 43));
+    let answers = b.publisher::<Item>("pong").reliable().build().unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let count = std::sync::Arc::new(AtomicU32::new(0));
+    let counter = std::sync::Arc::clone(&count);
+    let echo = b
+        .subscriber::<Item>("ping")
+        .reliable()
+        .keep_all()
+        .on_sample(move |sample| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            if let Some(value) = sample.data.valid() {
+                answers.write(&value).unwrap();
+            }
+            sender.send(std::thread::current().name().map(str::to_string)).unwrap();
+        })
+        .build()
+        .unwrap();
+    let publisher = a.publisher::<Item>("ping").reliable().keep_all().build().unwrap();
+    let subscriber = a.subscriber::<Item>("pong").reliable().keep_all().build().unwrap();
+    assert!(publisher.wait_for_match(1, LONG) && subscriber.wait_for_match(1, LONG));
+    for id in 0..100 {
+        publisher.write(&item(id, 0.0)).unwrap();
+    }
+    for id in 0..100 {
+        let sample = subscriber.recv_timeout(LONG).unwrap().unwrap();
+        assert_eq!(sample.data, Data::Valid(item(id, 0.0)));
+        let thread = receiver.recv_timeout(LONG).unwrap().unwrap();
+        assert!(bus::THREAD_ROLES.iter().any(|role| role.name() == thread), "{thread}");
+    }
+    drop(echo);
+    let before = count.load(Ordering::SeqCst);
+    let _ = publisher.write(&item(7, 0.0));
+    std::thread::yield_now();
+    assert_eq!(count.load(Ordering::SeqCst), before);
+}
+
+/// A callback that panics is dropped; the bus goes on.
+#[test]
+fn a_panicking_callback_harms_nobody_else() {
+    let (a, b) = (join("a", 44), join("b", 44));
+    let publisher = a.publisher::<Item>("items").reliable().keep_all().build().unwrap();
+    let _bad = b.subscriber::<Item>("items").reliable().on_sample(|_| panic!("on purpose")).build().unwrap();
+    let good = b.subscriber::<Item>("items").reliable().keep_all().build().unwrap();
+    assert!(publisher.wait_for_match(2, LONG) && good.wait_for_match(1, LONG));
+    for id in 0..3 {
+        publisher.write(&item(id, 0.0)).unwrap();
+        assert!(good.recv_timeout(LONG).unwrap().is_some());
+    }
+}
+
+/// A keep-all publisher waits for a slow subscriber and loses nothing.
+#[test]
+fn keep_all_waits() {
+    let (a, b) = (join("a", 45), join("b", 45));
+    let limits = rtps::qos::ResourceLimits { max_samples: Some(16), ..Default::default() };
+    let publisher = a
+        .publisher::<Item>("items")
+        .reliable()
+        .keep_all()
+        .resource_limits(limits)
+        .max_blocking(LONG)
+        .build()
+        .unwrap();
+    let subscriber =
+        b.subscriber::<Item>("items").reliable().keep_all().resource_limits(limits).build().unwrap();
+    assert!(publisher.wait_for_match(1, LONG));
+    let writer = node::thread::spawn(
+        node::thread::Role::new("stw-test-writer", "writes while the test reads"),
+        node::thread::Placement::Inherit,
+        move || (0..500).for_each(|id| publisher.write(&item(id, 0.0)).unwrap()),
+    );
+    for id in 0..500 {
+        let sample = subscriber.recv_timeout(LONG).unwrap().unwrap();
+        assert_eq!(sample.data, Data::Valid(item(id, 0.0)));
+    }
+    writer.unwrap().join().unwrap();
+    assert_eq!(subscriber.lost(), 0);
+}
+
+/// 40 participants in one process find each other; the bus starts at most four threads for all of them.
+#[test]
+fn forty_participants_share_one_engine() {
+    let participants: Vec<_> = (0..40).map(|index| join(&format!("p{index}"), 46)).collect();
+    let subscribers: Vec<_> = participants
+        .iter()
+        .map(|participant| participant.subscriber::<Item>("items").reliable().keep_last(8).build().unwrap())
+        .collect();
+    let publisher = participants[0].publisher::<Item>("items").reliable().build().unwrap();
+    assert!(publisher.wait_for_match(40, LONG), "{:?}", publisher.matched());
+    publisher.write(&item(1, 1.0)).unwrap();
+    for subscriber in &subscribers {
+        assert!(subscriber.recv_timeout(LONG).unwrap().is_some());
+    }
+    let threads = node::thread::list();
+    let of_bus = threads.iter().filter(|thread| thread.role.name().starts_with("stw-bus")).count();
+    assert!((1..=4).contains(&of_bus), "{threads:?}");
+}
+
+/// A sample of 200 kB arrives whole.
+#[test]
+fn big_samples_arrive() {
+    #[derive(Clone, Debug, PartialEq, DdsType)]
+    #[dds(name = "test::Blob")]
+    struct Blob {
+        data: Vec<u8>,
+    }
+    let (a, b) = (join("a", 47), join("b", 47));
+    let publisher = a.publisher::<Blob>("blobs").reliable().build().unwrap();
+    let subscriber = b.subscriber::<Blob>("blobs").reliable().keep_all().build().unwrap();
+    assert!(publisher.wait_for_match(1, LONG) && subscriber.wait_for_match(1, LONG));
+    let blob = Blob { data: (0..200_000_u32).map(|i| (i % 251).to_le_bytes()[0]).collect() };
+    publisher.write(&blob).unwrap();
+    assert_eq!(subscriber.recv_timeout(LONG).unwrap().unwrap().data, Data::Valid(blob));
+}
+
+/// Wrong domain numbers and names are refused with the reason.
+#[test]
+fn bad_settings_are_refused() {
+    let error = Participant::builder().domain(233).build().unwrap_err().to_string();
+    assert!(error.contains("233"), "{error}");
+    let a = join("a", 48);
+    assert!(a.publisher::<Item>("").build().is_err());
+    let long = "x".repeat(300);
+    assert!(a.publisher::<Item>(&long).build().is_err());
+    assert!(a.subscriber::<Item>("t").partitions([long]).build().is_err());
+}
+
+/// Two domains of one process do not hear each other.
+#[test]
+fn domains_are_apart() {
+    let (a, b, c) = (join("a", 49), join("b", 50), join("c", 50));
+    let publisher = a.publisher::<Item>("items").reliable().build().unwrap();
+    let other = c.publisher::<Item>("items").reliable().build().unwrap();
+    let subscriber = b.subscriber::<Item>("items").reliable().keep_all().build().unwrap();
+    assert!(subscriber.wait_for_match(1, LONG) && other.wait_for_match(1, LONG));
+    publisher.write(&item(1, 0.0)).unwrap();
+    other.write(&item(2, 0.0)).unwrap();
+    assert_eq!(subscriber.recv_timeout(LONG).unwrap().unwrap().data, Data::Valid(item(2, 0.0)));
+    assert_eq!(publisher.matched().current, 0);
+}
