@@ -29,6 +29,7 @@ mod config;
 mod endpoint;
 mod engine;
 mod error;
+mod keys;
 mod participant;
 mod publisher;
 mod sample;

@@ -11,7 +11,7 @@ pub enum Data<T> {
     /// A value.
     Valid(T),
     /// The instance was disposed of. Holds the key members, other members having their defaults; `None` when the
-    /// publisher sent only a hash of the key.
+    /// publisher sent only a hash of the key and no earlier sample told what it stands for.
     Disposed(Option<T>),
     /// The publisher no longer writes this instance; contents as for [`Data::Disposed`].
     Unregistered(Option<T>),

@@ -5,13 +5,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtps::cdr::{from_payload, key_from_payload, key_hash_of_payload};
+use rtps::cdr::{from_payload, key_from_payload, key_hash_of_payload, key_to_payload};
 use rtps::qos::Qos;
 use rtps::{Guid, KeyHasher, RawSample};
 
 use crate::config::{EndpointBuilder, Target};
 use crate::endpoint::{Endpoint, config};
 use crate::engine::Hooks;
+use crate::keys::Keys;
 use crate::sample::{Data, Matched, Sample};
 use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
 
@@ -19,6 +20,7 @@ use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
 /// returns only when its callback is not running.
 pub struct Subscriber<T> {
     endpoint: Endpoint,
+    keys: Keys,
     values: PhantomData<fn() -> T>,
 }
 
@@ -69,9 +71,9 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
         let hasher = T::KEYED
             .then(|| KeyHasher(Arc::new(|payload, is_key| key_hash_of_payload::<T>(payload, is_key).ok())));
         let callback = needs.on_sample.map(|mut on_sample| {
-            let topic = topic.clone();
+            let (topic, keys) = (topic.clone(), Keys::default());
             let callback: crate::engine::Callback =
-                Box::new(move |raw: &RawSample| match decode::<T>(raw, &topic) {
+                Box::new(move |raw: &RawSample| match decode::<T>(raw, &topic, &keys) {
                     Ok(sample) => on_sample(sample),
                     Err(error) => tracing::warn!(%error, "a sample was dropped"),
                 });
@@ -79,27 +81,26 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
         });
         let config = config(topic, T::TYPE_NAME, T::KEYED, qos);
         let endpoint = Endpoint::reader(participant, config, hasher, Hooks::new(callback))?;
-        Ok(Self { endpoint, values: PhantomData })
+        Ok(Self { endpoint, keys: Keys::default(), values: PhantomData })
     }
 }
 
-fn decode<T: DdsType>(raw: &RawSample, topic: &str) -> Result<Sample<T>, ReceiveError> {
+fn decode<T: DdsType>(raw: &RawSample, topic: &str, keys: &Keys) -> Result<Sample<T>, ReceiveError> {
     let fault = |source| ReceiveError::Decode {
         topic: topic.to_string(),
         type_name: T::TYPE_NAME.to_string(),
         publisher: raw.writer,
         source,
     };
-    let key = || match raw.payload.is_empty() {
-        true => Ok(None),
-        false => key_from_payload(&raw.payload).map(Some).map_err(fault),
-    };
+    let key = || keys.ending(raw).map(|payload| key_from_payload(&payload).map_err(fault)).transpose();
     let data = if raw.status.disposed {
         Data::Disposed(key()?)
     } else if raw.status.unregistered {
         Data::Unregistered(key()?)
     } else {
-        Data::Valid(from_payload(&raw.payload).map_err(fault)?)
+        let value = from_payload(&raw.payload).map_err(fault)?;
+        keys.remember(raw, |payload| key_to_payload(&value, payload).is_ok());
+        Data::Valid(value)
     };
     Ok(Sample {
         data,
@@ -131,7 +132,7 @@ impl<T: DdsType> Subscriber<T> {
     /// When the sample is not of type `T`; it is gone then.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<Sample<T>>, ReceiveError> {
         let Some(raw) = self.endpoint.take(timeout) else { return Ok(None) };
-        let sample = decode(&raw, &self.endpoint.topic);
+        let sample = decode(&raw, &self.endpoint.topic, &self.keys);
         self.endpoint.recycle(raw.payload);
         sample.map(Some)
     }

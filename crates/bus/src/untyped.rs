@@ -13,6 +13,7 @@ use units::Timestamp;
 use crate::config::Target;
 use crate::endpoint::{Endpoint, config};
 use crate::engine::Hooks;
+use crate::keys::Keys;
 use crate::sample::{Data, Matched};
 use crate::{CreateError, Participant, PublishError, TransportKind};
 
@@ -121,6 +122,7 @@ pub struct UntypedSample {
 #[derive(Debug)]
 pub struct UntypedSubscriber {
     endpoint: Endpoint,
+    keys: Keys,
     structure: Option<Arc<StructType>>,
 }
 
@@ -145,7 +147,7 @@ impl Target for UntypedSubscriber {
         });
         let config = config(topic, &type_name, is_keyed, qos);
         let endpoint = Endpoint::reader(participant, config, hasher, Hooks::new(None))?;
-        Ok(Self { endpoint, structure })
+        Ok(Self { endpoint, keys: Keys::default(), structure })
     }
 }
 
@@ -170,11 +172,16 @@ impl UntypedSubscriber {
         let is_end = raw.status.disposed || raw.status.unregistered;
         let value = match &self.structure {
             None => Some(DynamicData::Bytes(raw.payload.clone())),
-            Some(_) if is_end && raw.payload.is_empty() => None,
             Some(structure) if is_end => {
-                Some(DynamicData::Value(DynamicValue::key_from_payload(structure, &raw.payload)?))
+                let key =
+                    self.keys.ending(raw).map(|payload| DynamicValue::key_from_payload(structure, &payload));
+                key.transpose()?.map(DynamicData::Value)
             }
-            Some(structure) => Some(DynamicData::Value(DynamicValue::from_payload(structure, &raw.payload)?)),
+            Some(structure) => {
+                let value = DynamicValue::from_payload(structure, &raw.payload)?;
+                self.keys.remember(raw, |payload| value.key_to_payload(payload).is_ok());
+                Some(DynamicData::Value(value))
+            }
         };
         Ok(match (raw.status.disposed, raw.status.unregistered, value) {
             (true, _, value) => Data::Disposed(value),

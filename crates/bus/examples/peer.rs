@@ -1,0 +1,211 @@
+//! A stand-alone peer for the interoperability matrix: publishes or subscribes the matrix's types from the command
+//! line, and prints one JSON object a line. The Cyclone DDS and Fast DDS peers have the same command line.
+#![expect(clippy::disallowed_methods, reason = "I/O shell: a command-line program")]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bus::{Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Publisher, Subscriber, Target};
+
+#[derive(Clone, Debug, Default, DdsType)]
+#[dds(name = "bench::Item")]
+struct Item {
+    #[dds(key)]
+    id: u32,
+    value: f64,
+    name: String,
+    arr: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default, DdsType)]
+#[dds(name = "bench::Plain")]
+struct Plain {
+    id: u32,
+    seq: u32,
+    data: Vec<u8>,
+}
+
+/// What the command line asks for.
+struct Options {
+    verb: String,
+    values: BTreeMap<String, Vec<String>>,
+}
+
+impl Options {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let verb = arguments.next().ok_or("give a verb: pub or sub")?;
+        let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        while let Some(argument) = arguments.next() {
+            let name = argument.strip_prefix("--").ok_or_else(|| format!("unexpected {argument:?}"))?;
+            let value = if name == "dispose" { Some(String::new()) } else { arguments.next() };
+            values
+                .entry(name.into())
+                .or_default()
+                .push(value.ok_or_else(|| format!("--{name} needs a value"))?);
+        }
+        Ok(Self { verb, values })
+    }
+
+    fn text(&self, name: &str, default: &str) -> String {
+        self.values.get(name).and_then(|values| values.last()).cloned().unwrap_or_else(|| default.into())
+    }
+
+    fn number(&self, name: &str, default: f64) -> Result<f64, String> {
+        self.text(name, &default.to_string()).parse().map_err(|_| format!("--{name} needs a number"))
+    }
+
+    fn seconds(&self, name: &str, default: f64) -> Result<Duration, String> {
+        Ok(Duration::from_secs_f64(self.number(name, default)?))
+    }
+
+    fn configure<'a, E: Target>(&self, builder: EndpointBuilder<'a, E>) -> EndpointBuilder<'a, E> {
+        let builder =
+            builder.partitions(self.values.get("partition").cloned().unwrap_or_default()).keep_last(1000);
+        let builder = match self.text("reliability", "reliable").as_str() {
+            "reliable" => builder.reliable(),
+            _ => builder.best_effort(),
+        };
+        match self.text("durability", "volatile").as_str() {
+            "transient-local" => builder.transient_local(),
+            _ => builder,
+        }
+    }
+}
+
+fn item(k: u32) -> Item {
+    Item { id: k % 3, value: 1.5 * f64::from(k), name: format!("stillwatt-{k}"), arr: vec![1, 2, 3] }
+}
+
+fn plain(k: u32, bytes: u32) -> Plain {
+    let byte = |j: u32| u8::try_from((j + k) % 251).unwrap_or(0);
+    Plain { id: 7, seq: k, data: (0..bytes).map(byte).collect() }
+}
+
+fn report_events(participant: &Participant) {
+    for event in participant.take_events() {
+        match event {
+            ParticipantEvent::IncompatibleQos { policies, .. } => {
+                let names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
+                println!("{{\"incompatible_qos\": \"{}\"}}", names.join(" "));
+            }
+            ParticipantEvent::InconsistentType { type_name, .. } => {
+                println!("{{\"inconsistent_type\": \"{type_name}\"}}");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn publish<T: DdsType>(
+    options: &Options,
+    participant: &Participant,
+    sample: impl Fn(u32) -> T,
+) -> Result<bool, String> {
+    let topic = options.text("topic", "interop");
+    let publisher: Publisher<T> =
+        options.configure(participant.publisher(&topic)).build().map_err(|error| error.to_string())?;
+    let count = options.number("count", 20.0)? as u32;
+    let is_durable = options.text("durability", "volatile") == "transient-local";
+    let timeout = options.seconds("timeout", 20.0)?;
+    if !is_durable {
+        let found = publisher.wait_for_match(1, timeout);
+        report_events(participant);
+        println!("{{\"matched\": {}}}", publisher.matched().current);
+        if !found {
+            return Ok(false);
+        }
+        // A best-effort or volatile reader may match a moment after we did.
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    for k in 0..count {
+        publisher.write(&sample(k)).map_err(|error| error.to_string())?;
+        println!("{{\"wrote\": {k}}}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if options.values.contains_key("dispose") {
+        for k in 0..count.min(3) {
+            publisher.dispose(&sample(k)).map_err(|error| error.to_string())?;
+        }
+    }
+    std::thread::sleep(options.seconds("linger", 3.0)?);
+    report_events(participant);
+    println!("{{\"matched\": {}}}", publisher.matched().total);
+    Ok(true)
+}
+
+fn subscribe<T: DdsType + 'static>(
+    options: &Options,
+    participant: &Participant,
+    show: impl Fn(&T) -> String,
+    key: impl Fn(&T) -> u32,
+) -> Result<bool, String> {
+    let topic = options.text("topic", "interop");
+    let subscriber: Subscriber<T> =
+        options.configure(participant.subscriber(&topic)).build().map_err(|error| error.to_string())?;
+    let count = options.number("count", 20.0)? as usize;
+    let end = node::clock::monotonic() + options.seconds("timeout", 20.0)?;
+    let wants_disposed = if options.values.contains_key("dispose") { 3.min(count) } else { 0 };
+    let (mut got, mut disposed) = (0, 0);
+    while (got < count || disposed < wants_disposed) && node::clock::monotonic() < end {
+        match subscriber.recv_timeout(Duration::from_millis(100)) {
+            Ok(Some(sample)) => match sample.data {
+                Data::Valid(value) => {
+                    got += 1;
+                    println!("{}", show(&value));
+                }
+                Data::Disposed(Some(value)) => {
+                    disposed += 1;
+                    println!("{{\"disposed\": {}}}", key(&value));
+                }
+                Data::Disposed(None) | Data::Unregistered(_) => {}
+            },
+            Ok(None) => report_events(participant),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    println!("{{\"matched\": {}, \"lost\": {}}}", subscriber.matched().total, subscriber.lost());
+    Ok(got >= count && disposed >= wants_disposed)
+}
+
+fn run() -> Result<bool, String> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let domain = options.number("domain", 0.0)? as u32;
+    let participant =
+        Participant::builder().domain(domain).name("peer").build().map_err(|error| error.to_string())?;
+    let kind = options.text("type", "Item");
+    let bytes = if kind == "Big" { 200_000 } else { 64 };
+    let show_item = |value: &Item| {
+        format!(
+            "{{\"id\": {}, \"value\": {}, \"name\": \"{}\", \"arr\": {:?}, \"state\": \"alive\"}}",
+            value.id, value.value, value.name, value.arr
+        )
+    };
+    let show_plain = |value: &Plain| {
+        let sum = value.data.iter().fold(0_u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
+        format!(
+            "{{\"id\": {}, \"seq\": {}, \"length\": {}, \"checksum\": {sum}, \"state\": \"alive\"}}",
+            value.id,
+            value.seq,
+            value.data.len()
+        )
+    };
+    match (options.verb.as_str(), kind.as_str()) {
+        ("pub", "Item") => publish(&options, &participant, item),
+        ("pub", _) => publish(&options, &participant, |k| plain(k, bytes)),
+        ("sub", "Item") => subscribe(&options, &participant, show_item, |value| value.id),
+        ("sub", _) => subscribe(&options, &participant, show_plain, |value| value.id),
+        (verb, _) => Err(format!("unknown verb {verb:?}: give pub or sub")),
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(3),
+        Err(error) => {
+            eprintln!("peer: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
