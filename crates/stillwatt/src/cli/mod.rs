@@ -3,7 +3,10 @@
 //! Data goes to stdout, talk to stderr. Only what works is listed.
 
 mod generated;
+mod node;
 mod output;
+mod quantity;
+mod table;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,6 +37,9 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at this machine: its sensors and what they say
+    #[command(subcommand)]
+    Node(node::NodeCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -65,6 +71,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
+        Command::Node(command) => node::run(&command, &mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
     }
