@@ -7,4 +7,5 @@ pub mod config;
 pub mod dynamic_json;
 pub mod report;
 pub mod snapshot;
+pub mod state;
 pub mod web;

@@ -2,7 +2,9 @@
 //!
 //! Data goes to stdout, talk to stderr. Only what works is listed.
 
+mod doctor;
 mod generated;
+mod multicast;
 mod node;
 mod output;
 mod quantity;
@@ -37,6 +39,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Check what works on this machine, what does not, and what to do about it
+    Doctor(doctor::DoctorArguments),
     /// Look at this machine: its sensors and what they say
     #[command(subcommand)]
     Node(node::NodeCommand),
@@ -71,6 +75,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
+        Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
