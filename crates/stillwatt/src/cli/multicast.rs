@@ -1,3 +1,4 @@
+#![expect(clippy::disallowed_methods, reason = "I/O shell: sends itself one datagram on each interface")]
 //! Whether DDS discovery by multicast works here: joins the discovery group on each interface and sends itself one
 //! datagram (RTPS 2.5 section 9.6.2.4 names the group). Touches UDP sockets and the list of interfaces.
 
