@@ -13,6 +13,7 @@ mod machine;
 pub mod power;
 pub mod reading;
 pub mod sensor;
+pub mod simulated;
 pub mod sys_root;
 pub mod thread;
 pub mod topology;

@@ -87,7 +87,7 @@ pub fn is_missing(error: &io::Error) -> bool {
 }
 
 /// Checks that a path stays below its root by its text: relative, no empty, `.` or `..` component, no NUL.
-fn check_path(path: &str) -> io::Result<()> {
+pub(crate) fn check_path(path: &str) -> io::Result<()> {
     let is_bad = |part: &str| part.is_empty() || part == "." || part == "..";
     if path.contains('\0') || path.split('/').any(is_bad) {
         let text = format!("{path:?} is not a path below the root (write for example sys/class/powercap)");
@@ -107,7 +107,7 @@ fn into_text(path: &str, bytes: Vec<u8>) -> io::Result<String> {
 }
 
 /// Sorts names so that numbers inside them count by value.
-fn sort_names(names: &mut [String]) {
+pub(crate) fn sort_names(names: &mut [String]) {
     names.sort_by(|a, b| name_key(a).cmp(&name_key(b)).then_with(|| a.cmp(b)));
 }
 
