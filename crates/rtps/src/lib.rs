@@ -19,6 +19,7 @@ extern crate std;
 
 pub mod cdr;
 pub mod discovery;
+mod endianness;
 mod event;
 mod fragment;
 mod guid;
@@ -39,6 +40,7 @@ pub mod types;
 mod writer;
 
 pub use discovery::remote::RemoteParticipant;
+pub use endianness::Endianness;
 pub use event::{Event, LostReason};
 pub use fragment::fragment_total;
 pub use guid::{EntityId, Guid, GuidPrefix, VENDOR_STILLWATT, VendorId};

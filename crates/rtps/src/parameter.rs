@@ -1,6 +1,7 @@
 //! Parameter lists: the extensible form of discovery data and inline QoS (RTPS 9.4.2.11).
 
-use crate::message::{ByteOrder, Cursor, Parsed};
+use crate::Endianness;
+use crate::message::{Cursor, Parsed};
 use crate::{Guid, Locator, LocatorKind, WireTime};
 use alloc::vec::Vec;
 
@@ -30,7 +31,7 @@ impl StatusInfo {
 pub struct ParameterList<'a> {
     /// From the first parameter up to the sentinel.
     bytes: &'a [u8],
-    order: ByteOrder,
+    order: Endianness,
 }
 
 impl<'a> ParameterList<'a> {
@@ -38,7 +39,7 @@ impl<'a> ParameterList<'a> {
     ///
     /// # Errors
     /// When a length passes the end or is not a multiple of 4, or when there is no sentinel.
-    pub fn parse(bytes: &'a [u8], order: ByteOrder) -> Result<(Self, &'a [u8]), ParameterListError> {
+    pub fn parse(bytes: &'a [u8], order: Endianness) -> Result<(Self, &'a [u8]), ParameterListError> {
         let mut cursor = Cursor::new(bytes, order);
         let list = Self::read(&mut cursor).map_err(ParameterListError)?;
         Ok((list, cursor.rest()))
@@ -63,7 +64,7 @@ impl<'a> ParameterList<'a> {
     }
 
     /// The order of the octets of the list's numbers.
-    pub fn order(&self) -> ByteOrder {
+    pub fn order(&self) -> Endianness {
         self.order
     }
 

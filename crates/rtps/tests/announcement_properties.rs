@@ -5,11 +5,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use rtps::Endianness;
 use rtps::discovery::data::{
     DiscoveryDataError, EndpointData, EndpointKind, LOCATORS_MAX, PARTITIONS_MAX, ParticipantData,
     USER_DATA_MAX,
 };
-use rtps::message::ByteOrder;
 use rtps::parameter::{ParameterList, ParameterListWriter, pid};
 use rtps::partition::{PartitionRule, is_matched};
 use rtps::qos::{
@@ -170,7 +170,7 @@ fn decode_all(payload: &[u8]) {
     let _ = ParticipantData::decode_key(payload);
     let _ = EndpointData::decode(payload);
     let _ = EndpointData::decode_key(payload);
-    for order in [ByteOrder::Big, ByteOrder::Little] {
+    for order in [Endianness::Big, Endianness::Little] {
         if let Ok((list, _)) = ParameterList::parse(payload, order) {
             let _ = (list.iter().count(), list.key_hash(), list.status_info());
         }

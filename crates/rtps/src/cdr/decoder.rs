@@ -88,8 +88,7 @@ impl<'a> Decoder<'a> {
     /// When the octets end before.
     #[inline]
     pub fn read_u16(&mut self) -> Result<u16, CdrError> {
-        let bytes = self.read_chunk()?;
-        Ok(self.pick(u16::from_le_bytes(bytes), u16::from_be_bytes(bytes)))
+        self.read_chunk().map(|octets| self.endianness.u16(octets))
     }
 
     /// Reads an aligned 32-bit number.
@@ -98,8 +97,7 @@ impl<'a> Decoder<'a> {
     /// When the octets end before.
     #[inline]
     pub fn read_u32(&mut self) -> Result<u32, CdrError> {
-        let bytes = self.read_chunk()?;
-        Ok(self.pick(u32::from_le_bytes(bytes), u32::from_be_bytes(bytes)))
+        self.read_chunk().map(|octets| self.endianness.u32(octets))
     }
 
     /// Reads an aligned 64-bit number.
@@ -108,8 +106,7 @@ impl<'a> Decoder<'a> {
     /// When the octets end before.
     #[inline]
     pub fn read_u64(&mut self) -> Result<u64, CdrError> {
-        let bytes = self.read_chunk()?;
-        Ok(self.pick(u64::from_le_bytes(bytes), u64::from_be_bytes(bytes)))
+        self.read_chunk().map(|octets| self.endianness.u64(octets))
     }
 
     /// Reads the length of a sequence whose elements take at least `element_size_min` octets each.
@@ -211,14 +208,6 @@ impl<'a> Decoder<'a> {
     #[inline]
     fn aligned(&self, size: usize) -> usize {
         align_up(self.position, size.min(self.representation.align_max()))
-    }
-
-    #[inline]
-    fn pick<T>(&self, little: T, big: T) -> T {
-        match self.endianness {
-            Endianness::Little => little,
-            Endianness::Big => big,
-        }
     }
 
     #[cold]

@@ -35,7 +35,7 @@ mod tests;
 mod topic;
 mod value;
 
-pub use crate::message::ByteOrder as Endianness;
+pub use crate::Endianness;
 pub use collection::Bounded;
 pub use decoder::Decoder;
 pub use encapsulation::{Encapsulation, PayloadForm, Representation};

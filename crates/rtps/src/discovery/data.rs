@@ -10,8 +10,9 @@ mod policy;
 pub use endpoint::{EndpointData, EndpointKind};
 pub use participant::ParticipantData;
 
+use crate::Endianness;
 use crate::Locator;
-use crate::message::{ByteOrder, Cursor, Parsed};
+use crate::message::{Cursor, Parsed};
 use crate::parameter::{ParameterList, pid};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -63,8 +64,8 @@ fn parse_list(payload: &[u8]) -> Result<ParameterList<'_>, DiscoveryDataError> {
         return Err(DiscoveryDataError::Encapsulation);
     };
     let order = match form {
-        2 => ByteOrder::Big,
-        3 => ByteOrder::Little,
+        2 => Endianness::Big,
+        3 => Endianness::Little,
         _ => return Err(DiscoveryDataError::Encapsulation),
     };
     ParameterList::parse(body, order).map(|(list, _)| list).map_err(|error| DiscoveryDataError::List(error.0))
@@ -85,7 +86,7 @@ fn parse_key(payload: &[u8], guid: u16) -> Result<crate::Guid, DiscoveryDataErro
 fn read<'a, T>(
     pid: u16,
     value: &'a [u8],
-    order: ByteOrder,
+    order: Endianness,
     read: impl FnOnce(&mut Cursor<'a>) -> Parsed<T>,
 ) -> Result<T, DiscoveryDataError> {
     read(&mut Cursor::new(value, order)).map_err(|reason| DiscoveryDataError::Parameter { pid, reason })

@@ -1,15 +1,8 @@
 //! A forward reader over untrusted bytes in either byte order. Every read is checked; nothing allocates.
 
-use crate::{EntityId, FragmentNumber, Guid, GuidPrefix, Locator, LocatorKind, SequenceNumber, WireTime};
-
-/// The order of the octets of a number on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// Most significant octet first.
-    Big,
-    /// Least significant octet first.
-    Little,
-}
+use crate::{
+    Endianness, EntityId, FragmentNumber, Guid, GuidPrefix, Locator, LocatorKind, SequenceNumber, WireTime,
+};
 
 /// What a read gives: the value, or why the bytes cannot hold one.
 pub(crate) type Parsed<T> = Result<T, &'static str>;
@@ -18,11 +11,11 @@ pub(crate) type Parsed<T> = Result<T, &'static str>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    order: ByteOrder,
+    order: Endianness,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], order: Endianness) -> Self {
         Self { rest: bytes, order }
     }
 
@@ -31,7 +24,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    pub(crate) fn order(&self) -> ByteOrder {
+    pub(crate) fn order(&self) -> Endianness {
         self.order
     }
 
@@ -54,19 +47,11 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn u16(&mut self) -> Parsed<u16> {
-        let bytes = self.array()?;
-        Ok(match self.order {
-            ByteOrder::Big => u16::from_be_bytes(bytes),
-            ByteOrder::Little => u16::from_le_bytes(bytes),
-        })
+        self.array().map(|octets| self.order.u16(octets))
     }
 
     pub(crate) fn u32(&mut self) -> Parsed<u32> {
-        let bytes = self.array()?;
-        Ok(match self.order {
-            ByteOrder::Big => u32::from_be_bytes(bytes),
-            ByteOrder::Little => u32::from_le_bytes(bytes),
-        })
+        self.array().map(|octets| self.order.u32(octets))
     }
 
     pub(crate) fn i32(&mut self) -> Parsed<i32> {

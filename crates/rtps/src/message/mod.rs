@@ -7,7 +7,6 @@ mod cursor;
 mod read;
 mod write;
 
-pub use cursor::ByteOrder;
 pub(crate) use cursor::{Cursor, Parsed};
 pub use read::{HeaderError, Malformed, MessageReader};
 pub use write::{InlineQos, MessageWriter};
@@ -16,8 +15,8 @@ pub use crate::parameter::StatusInfo;
 
 use crate::parameter::ParameterList;
 use crate::{
-    EntityId, FragmentNumber, FragmentNumberSet, GuidPrefix, Locator, SequenceNumber, SequenceNumberSet,
-    VendorId, WireTime,
+    Endianness, EntityId, FragmentNumber, FragmentNumberSet, GuidPrefix, Locator, SequenceNumber,
+    SequenceNumberSet, VendorId, WireTime,
 };
 
 /// The protocol version that our messages state. 2.3 is what the peers in the field state as well.
@@ -234,7 +233,7 @@ impl<'a> LocatorList<'a> {
     const LOCATOR_LEN: usize = 24;
 
     fn empty() -> Self {
-        Self { bytes: Cursor::new(&[], ByteOrder::Little) }
+        Self { bytes: Cursor::new(&[], Endianness::Little) }
     }
 
     fn read(cursor: &mut Cursor<'a>) -> Parsed<Self> {

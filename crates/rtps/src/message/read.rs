@@ -1,11 +1,13 @@
 //! Reading a datagram (RTPS 8.3.4 for the rules of a receiver, 9.4.5 for the layout).
 
 use super::{
-    AckNack, ByteOrder, Cursor, Data, DataFrag, Gap, HEADER_LEN, Header, Heartbeat, HeartbeatFrag,
-    LocatorList, NackFrag, Parsed, Payload, Submessage, flag, kind,
+    AckNack, Cursor, Data, DataFrag, Gap, HEADER_LEN, Header, Heartbeat, HeartbeatFrag, LocatorList,
+    NackFrag, Parsed, Payload, Submessage, flag, kind,
 };
 use crate::parameter::ParameterList;
-use crate::{EntityId, FragmentNumberSet, GuidPrefix, SequenceNumber, SequenceNumberSet, VendorId};
+use crate::{
+    Endianness, EntityId, FragmentNumberSet, GuidPrefix, SequenceNumber, SequenceNumberSet, VendorId,
+};
 
 /// A datagram that is not an RTPS 2.x message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,11 +65,8 @@ impl<'a> MessageReader<'a> {
         let (header, rest) =
             self.rest.split_first_chunk::<4>().ok_or(malformed("shorter than a submessage header"))?;
         let [_, flags, first, second] = *header;
-        let (order, length) = if flags & flag::LITTLE_ENDIAN == 0 {
-            (ByteOrder::Big, u16::from_be_bytes([first, second]))
-        } else {
-            (ByteOrder::Little, u16::from_le_bytes([first, second]))
-        };
+        let order = if flags & flag::LITTLE_ENDIAN == 0 { Endianness::Big } else { Endianness::Little };
+        let length = order.u16([first, second]);
         // Zero means "to the end of the message", except where an empty body makes sense (RTPS 9.4.5.1.3).
         let length = match (length, kind) {
             (0, kind::PAD | kind::INFO_TIMESTAMP) => 0,

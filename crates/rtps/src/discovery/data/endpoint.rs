@@ -4,7 +4,8 @@ use super::{
     DiscoveryDataError, NAME_MAX, PARTITIONS_MAX, PL_CDR_LE, add_locator, base_pid, name, parse_key,
     parse_list, policy, read, skip_unknown,
 };
-use crate::message::{ByteOrder, Cursor};
+use crate::Endianness;
+use crate::message::Cursor;
 use crate::parameter::{ParameterListWriter, pid};
 use crate::qos::{Qos, Reliability};
 use crate::{EntityId, Guid, Locator};
@@ -151,7 +152,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn set(&mut self, id: u16, value: &[u8], order: ByteOrder) -> Result<(), DiscoveryDataError> {
+    fn set(&mut self, id: u16, value: &[u8], order: Endianness) -> Result<(), DiscoveryDataError> {
         match base_pid(id) {
             pid::ENDPOINT_GUID => self.guid = Some(read(id, value, order, Cursor::guid)?),
             pid::KEY_HASH => self.key = Some(read(id, value, order, Cursor::guid)?),

@@ -4,7 +4,8 @@ use super::{
     DiscoveryDataError, PL_CDR_LE, add_locator, base_pid, name, parse_key, parse_list, read, skip_unknown,
     user_data,
 };
-use crate::message::{ByteOrder, Cursor};
+use crate::Endianness;
+use crate::message::Cursor;
 use crate::parameter::{ParameterListWriter, pid};
 use crate::{EntityId, Guid, Lease, Locator, VendorId};
 use alloc::string::String;
@@ -113,7 +114,7 @@ impl ParticipantData {
         parse_key(payload, pid::PARTICIPANT_GUID)
     }
 
-    fn set(&mut self, id: u16, value: &[u8], order: ByteOrder) -> Result<(), DiscoveryDataError> {
+    fn set(&mut self, id: u16, value: &[u8], order: Endianness) -> Result<(), DiscoveryDataError> {
         let locators = match base_pid(id) {
             pid::METATRAFFIC_UNICAST_LOCATOR => &mut self.metatraffic_unicast,
             pid::METATRAFFIC_MULTICAST_LOCATOR => &mut self.metatraffic_multicast,
@@ -124,7 +125,7 @@ impl ParticipantData {
         read(id, value, order, |cursor| add_locator(locators, cursor))
     }
 
-    fn set_single(&mut self, id: u16, value: &[u8], order: ByteOrder) -> Result<(), DiscoveryDataError> {
+    fn set_single(&mut self, id: u16, value: &[u8], order: Endianness) -> Result<(), DiscoveryDataError> {
         match base_pid(id) {
             pid::PARTICIPANT_GUID => self.guid = read(id, value, order, Cursor::guid)?,
             pid::PROTOCOL_VERSION => self.version = read(id, value, order, Cursor::array)?,
