@@ -2,6 +2,7 @@
 //!
 //! May touch everything, thinly: files that do say so on their first line.
 
+pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod dynamic_json;

@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, talk to stderr. Only what works is listed.
 
+mod bus;
 mod doctor;
 mod generated;
 mod multicast;
@@ -41,6 +42,9 @@ pub struct Cli {
 enum Command {
     /// Check what works on this machine, what does not, and what to do about it
     Doctor(doctor::DoctorArguments),
+    /// Look at the bus, and measure it
+    #[command(subcommand)]
+    Bus(bus::BusCommand),
     /// Look at this machine: its sensors and what they say
     #[command(subcommand)]
     Node(node::NodeCommand),
@@ -76,6 +80,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
         Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
+        Command::Bus(command) => bus::run(&command, &mut output),
         Command::Node(command) => node::run(&command, &mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
