@@ -110,11 +110,15 @@ fn length(source: &Source) -> Vec<Finding> {
     vec![finding(source, 0, format!("{lines} lines of code, more than {CODE_LINES_MAX}: split it by idea"))]
 }
 
-/// A file either opts out of the fence as a whole, visibly on its first line, or not at all.
+/// A product file either opts out of the fence as a whole, visibly on its first line, or not at all. Tests may do so
+/// item by item.
 fn shell_on_first_line(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if !source.is_product() {
+        return findings;
+    }
     let opts_out = source.head_attributes().first().is_some_and(|attribute| attribute.contains(SHELL_LINT));
-    let mentions = source.text.lines().enumerate().filter(|(_, line)| line.contains(SHELL_LINT));
+    let mentions = source.without_tests().lines().enumerate().filter(|(_, line)| line.contains(SHELL_LINT));
     for (index, _) in mentions.skip(usize::from(opts_out)) {
         findings.push(finding(
             source,
