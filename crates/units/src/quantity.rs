@@ -46,9 +46,11 @@ macro_rules! quantity {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match f.precision() {
-                    Some(digits) => write!(f, "{:.*} {}", digits, self.0, $unit),
-                    None => write!(f, "{} {}", self.0, $unit),
+                    Some(digits) => write!(f, "{:.*}", digits, self.0)?,
+                    None => write!(f, "{}", self.0)?,
                 }
+                // A share has no symbol and so no blank before it.
+                if $unit.is_empty() { Ok(()) } else { write!(f, " {}", $unit) }
             }
         }
 
@@ -194,10 +196,11 @@ mod tests {
         assert_eq!(energy / Duration::from_secs(600), Watts::new(250.0));
     }
 
-    /// Printing always shows the unit.
+    /// Printing always shows the unit, where there is one.
     #[test]
     fn display_has_unit() {
         extern crate alloc;
         assert_eq!(alloc::format!("{:.1}", Celsius::new(-5.25)), "-5.2 °C");
+        assert_eq!(alloc::format!("{:.2}", Ratio::new(0.25)), "0.25");
     }
 }
