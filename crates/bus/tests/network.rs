@@ -1,0 +1,195 @@
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "I/O shell: starts processes in private networks; a failure in a helper is a failed test"
+)]
+//! Several processes in a private network: without multicast, in a crowd, out of ports, and under a flood.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use peers::{Namespace, Skip, skip};
+use serde_json::Value;
+
+fn example(name: &str) -> PathBuf {
+    // Test binaries lie in target/PROFILE/deps, examples in target/PROFILE/examples.
+    let test = std::env::current_exe().unwrap();
+    test.parent().and_then(Path::parent).unwrap().join("examples").join(name)
+}
+
+/// A process that lives until its input closes, and is ended with the value.
+struct Probe {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Probe {
+    fn start(mut command: Command, arguments: &[&str]) -> Self {
+        let mut child = command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// The next line that it prints.
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or(Value::Null)
+    }
+
+    fn resident_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn network(test: &str, make: fn() -> Result<Namespace, Skip>) -> Option<Namespace> {
+    make().map_err(|reason| skip(test, &reason)).ok()
+}
+
+/// Starts `count` participants in processes of their own; returns how many others each has found in `seconds`.
+fn crowd(network: &Namespace, domain: u32, count: usize, seconds: u64) -> Vec<u64> {
+    let (domain, expect, seconds) = (domain.to_string(), (count - 1).to_string(), seconds.to_string());
+    let arguments = ["discover", "--domain", &domain, "--expect", &expect, "--seconds", &seconds];
+    let mut probes: Vec<Probe> =
+        (0..count).map(|_| Probe::start(network.command(example("probe")), &arguments)).collect();
+    probes.iter_mut().map(|probe| probe.line()["participants"].as_u64().unwrap_or(0)).collect()
+}
+
+/// Runs a discovery scenario as the case describes it.
+fn discovery_scenario(network: &Namespace, domain: u32, scenario: &Value) {
+    let count = scenario["participants"].as_u64().unwrap();
+    let seconds = scenario["expect"]["within_s"].as_u64().unwrap();
+    assert_eq!(scenario["expect"]["all_pairs_discovered"], true);
+    let found = crowd(network, domain, usize::try_from(count).unwrap(), seconds);
+    assert!(found.iter().all(|found| *found == count - 1), "{found:?}");
+}
+
+/// Case A37: participants of a machine without multicast find each other by unicast; also with another number of them.
+#[test]
+fn no_multicast() {
+    let Some(network) = network("no_multicast", Namespace::without_multicast) else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/A37/scenario.json");
+    let mut scenario: Value = serde_json::from_str(&std::fs::read_to_string(folder).unwrap()).unwrap();
+    discovery_scenario(&network, 1, &scenario);
+    scenario["participants"] = 7.into();
+    discovery_scenario(&network, 2, &scenario);
+}
+
+/// More processes on one machine than there are well-known ports find each other by multicast.
+#[test]
+fn more_processes_than_ports() {
+    let Some(network) = network("more_processes_than_ports", Namespace::create) else { return };
+    let found = crowd(&network, 3, 125, 60);
+    assert!(found.iter().all(|found| *found == 124), "{found:?}");
+}
+
+/// Where neither a well-known port nor multicast is left, joining is refused with the reason and the remedy.
+#[test]
+fn out_of_ports() {
+    let Some(network) = network("out_of_ports", Namespace::without_multicast) else { return };
+    let mut holder = Probe::start(network.command(example("probe")), &["hold", "--domain", "4"]);
+    assert_eq!(holder.line()["held"], 120);
+    let refused = network
+        .command(example("probe"))
+        .args(["discover", "--domain", "4", "--expect", "0"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("domain 4") && text.contains("multicast on"), "{text}");
+}
+
+/// 20,000 seeded garbage datagrams to every port: the process lives, its memory grows by less than 1 MB, and it still
+/// receives from a peer that comes afterwards.
+#[test]
+fn garbage_harms_nobody() {
+    let Some(network) = network("garbage_harms_nobody", Namespace::create) else { return };
+    let subscribe =
+        ["sub", "--domain", "5", "--topic", "t", "--type", "Plain", "--count", "20", "--timeout", "100"];
+    let mut victim = Probe::start(network.command(example("peer")), &subscribe);
+    // A first peer, so that caches and tables have their normal size before the flood.
+    let publish = |count: &str| {
+        let arguments =
+            ["pub", "--domain", "5", "--topic", "t", "--type", "Plain", "--count", count, "--linger", "1"];
+        let status = network.command(example("peer")).args(arguments).stdout(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{status}");
+    };
+    publish("10");
+    let flood = |seed: &str, count: &str| {
+        let arguments = ["flood", "--domain", "5", "--seed", seed, "--count", count];
+        let status =
+            network.command(example("probe")).args(arguments).stdout(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{status}");
+    };
+    let before = victim.resident_kilobytes();
+    flood("8", "20000");
+    let after = victim.resident_kilobytes();
+    assert!(after < before + 1000, "{before} kB before, {after} kB after");
+    publish("10");
+    assert_eq!(victim.child.wait().unwrap().code(), Some(0));
+}
+
+/// A process killed with SIGKILL and started again is served at once, within its old self's lease.
+#[test]
+fn killed_and_restarted() {
+    let Some(network) = network("killed_and_restarted", Namespace::create) else { return };
+    let publish = [
+        "pub",
+        "--domain",
+        "6",
+        "--topic",
+        "t",
+        "--type",
+        "Item",
+        "--durability",
+        "transient-local",
+        "--count",
+        "5",
+        "--linger",
+        "60",
+    ];
+    let _publisher = Probe::start(network.command(example("peer")), &publish);
+    let subscribe = [
+        "sub",
+        "--domain",
+        "6",
+        "--topic",
+        "t",
+        "--type",
+        "Item",
+        "--durability",
+        "transient-local",
+        "--count",
+        "100",
+        "--timeout",
+        "60",
+    ];
+    for _ in 0..2 {
+        let mut subscriber = Probe::start(network.command(example("peer")), &subscribe);
+        for k in 0..5 {
+            assert_eq!(subscriber.line()["name"], format!("stillwatt-{k}"));
+        }
+        // Dropping kills.
+        drop(subscriber);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
