@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use units::Instant;
 
+use super::perf::PerfCounters;
 use super::{FILE_BYTES_MAX, PerfEvent, SysRoot, check_path, into_text, sort_names};
 use crate::clock;
 
@@ -27,6 +28,7 @@ pub struct HostRoot {
     root: PathBuf,
     is_machine: bool,
     kept: Mutex<BTreeMap<String, Arc<File>>>,
+    counters: PerfCounters,
 }
 
 impl HostRoot {
@@ -35,7 +37,12 @@ impl HostRoot {
 
     /// This machine.
     pub fn machine() -> Self {
-        Self { root: PathBuf::from("/"), is_machine: true, kept: Mutex::default() }
+        Self {
+            root: PathBuf::from("/"),
+            is_machine: true,
+            kept: Mutex::default(),
+            counters: PerfCounters::default(),
+        }
     }
 
     /// A directory with `sys` and `proc` in it, such as a captured tree. `/` is this machine.
@@ -45,7 +52,7 @@ impl HostRoot {
     pub fn directory(root: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
         let is_machine = root == Path::new("/");
-        Ok(Self { root, is_machine, kept: Mutex::default() })
+        Ok(Self { root, is_machine, kept: Mutex::default(), counters: PerfCounters::default() })
     }
 
     fn open(&self, path: &str, flags: OFlags) -> io::Result<File> {
@@ -160,9 +167,11 @@ impl SysRoot for HostRoot {
         last.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("{path} points at no name")))
     }
 
-    fn perf_count(&self, _event: &PerfEvent) -> io::Result<u64> {
-        let text = "counting perf events needs a system call that this build does not make";
-        Err(io::Error::new(io::ErrorKind::Unsupported, text))
+    fn perf_count(&self, event: &PerfEvent) -> io::Result<u64> {
+        if self.is_machine {
+            return self.counters.count(event);
+        }
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a captured tree has no perf events"))
     }
 
     fn now(&self) -> Instant {
