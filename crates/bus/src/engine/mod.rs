@@ -194,6 +194,16 @@ impl Engine {
 
     /// Gives a place back; the last one ends the engine. Blocks until its threads have ended, except on one of them.
     pub(crate) fn leave(&self, domain: u32) {
+        if self.give_back(domain) {
+            self.stop();
+        } else {
+            self.wake();
+        }
+    }
+
+    /// True when that was the last place: nobody enters this engine any more.
+    fn give_back(&self, domain: u32) -> bool {
+        // Against a participant that enters at this moment.
         let _current = lock(&CURRENT);
         let mut domains = lock(&self.domains);
         let is_last_here = domains.get_mut(&domain).is_some_and(|entry| {
@@ -208,19 +218,18 @@ impl Engine {
             self.in_process.remove_own(&own);
         }
         let is_last = domains.values().all(|entry| entry.members == 0);
-        drop(domains);
-        self.wake();
         if is_last {
-            self.stop();
+            self.is_stopping.store(true, Ordering::SeqCst);
         }
+        is_last
     }
 
     fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
         self.in_process.close();
         self.wake();
         // The data thread blocks in recvfrom: an empty datagram to ourselves ends that.
         let _ = self.udp.send(&Locator::udp_v4([127, 0, 0, 1], self.user_port), &[]);
+        // Its callback may hold the last participant: a thread cannot wait for itself.
         if is_bus_thread() {
             return;
         }
