@@ -12,5 +12,6 @@ pub mod message;
 pub mod metric;
 pub mod monitor;
 pub mod node_manager;
+pub mod reference;
 pub mod synthetic;
 pub mod topic;

@@ -36,6 +36,10 @@ pub enum Unit {
     BytePerSecond = 8,
     /// A set of bits or an enumerated setting, carried as a whole number.
     Code = 9,
+    /// Volts.
+    Volt = 10,
+    /// Amperes.
+    Ampere = 11,
 }
 
 /// How a metric's values behave over time.
@@ -73,6 +77,16 @@ impl MetricId {
     /// The first number that is free for metrics which are not canonical.
     pub const CUSTOM_FIRST: u32 = 0x1_0000;
 
+    /// The number of a metric that is not canonical, the same for the same name on every machine.
+    ///
+    /// A 31-bit FNV-1a hash of the name above [`MetricId::CUSTOM_FIRST`]; the metric's descriptor carries the name.
+    pub fn custom(name: &str) -> Self {
+        let hash = name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        Self((hash & 0x7fff_ffff).max(Self::CUSTOM_FIRST))
+    }
+
     /// From a wire number; any number is valid, only some are canonical.
     pub const fn new(id: u32) -> Self {
         Self(id)
@@ -104,7 +118,7 @@ impl fmt::Display for MetricId {
 }
 
 impl Unit {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Ratio,
         Self::Watt,
         Self::Joule,
@@ -115,6 +129,8 @@ impl Unit {
         Self::Byte,
         Self::BytePerSecond,
         Self::Code,
+        Self::Volt,
+        Self::Ampere,
     ];
 
     /// The wire code.
@@ -138,6 +154,8 @@ impl Unit {
             Self::Second => "s",
             Self::Byte => "B",
             Self::BytePerSecond => "B/s",
+            Self::Volt => "V",
+            Self::Ampere => "A",
         }
     }
 
@@ -154,6 +172,8 @@ impl Unit {
             Self::Byte => "bytes",
             Self::BytePerSecond => "bytes_per_second",
             Self::Code => "code",
+            Self::Volt => "volts",
+            Self::Ampere => "amperes",
         }
     }
 }
@@ -194,6 +214,10 @@ metrics! {
     6 NODE_MEMORY_USED Byte Gauge "" "Memory in use, without what the kernel can give back at once";
     7 NODE_MEMORY_TOTAL Byte Gauge "" "Memory installed and usable";
     8 POWER_STRESS Ratio Gauge "" "How much the node suffers from its power limit, 0 not at all, 1 fully";
+    9 PLATFORM_POWER Watt Gauge "POWER" "Power as the processor's platform meter sees it";
+    10 PLATFORM_ENERGY Joule Counter "ENERGY" "Energy as the processor's platform meter sees it, since the epoch began";
+    11 METERED_POWER Watt Gauge "POWER" "Power of the metered parts of a node without a meter for the whole";
+    12 METERED_ENERGY Joule Counter "ENERGY" "Energy of the metered parts of a node without a meter for the whole";
     100 CPU_POWER Watt Gauge "POWER" "Power of one processor package";
     101 CPU_ENERGY Joule Counter "ENERGY" "Energy of one processor package since the epoch began";
     102 CPU_POWER_LIMIT_CONTROL Watt Control "POWER_LIMIT_MAX" "Long-term power limit of one processor package";
@@ -267,6 +291,9 @@ mod tests {
             assert!(metric.id.get() < MetricId::CUSTOM_FIRST);
         }
         assert_eq!(MetricId::new(70_000).to_string(), "METRIC_70000");
+        let custom = MetricId::custom("hwmon.voltage acpi/in0");
+        assert_eq!(custom, MetricId::custom("hwmon.voltage acpi/in0"));
+        assert!(custom.get() >= MetricId::CUSTOM_FIRST && custom != MetricId::custom(""));
     }
 
     /// The numbers that are already in recordings keep their meaning.

@@ -149,3 +149,5 @@ impl Caller {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::operators;

@@ -189,13 +189,16 @@ impl SampleFlags {
     pub const STALE: Self = Self(8);
     /// The value was limited to what is possible.
     pub const CLAMPED: Self = Self(16);
+    /// A step back of the counter could not be unwrapped, as its range is not known.
+    pub const NO_RANGE: Self = Self(32);
 
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 6] = [
         (Self::WRAP, "wrap"),
         (Self::RESET, "reset"),
         (Self::GAP, "gap"),
         (Self::STALE, "stale"),
         (Self::CLAMPED, "clamped"),
+        (Self::NO_RANGE, "no-range"),
     ];
 
     /// From the bits on the wire.

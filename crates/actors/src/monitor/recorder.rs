@@ -82,10 +82,10 @@ const RETRY_SECONDS: u64 = 10;
 /// The first line of a recording.
 const HEADER: &str = "window_start_unix_seconds,window_end_unix_seconds,host,job,step,task,device,metric,quality,flags,\
 value_ratio,value_watts,value_joules,value_hertz,value_celsius,value_seconds,value_count,value_bytes,\
-value_bytes_per_second,value_code,low_same_unit,high_same_unit\n";
+value_bytes_per_second,value_code,value_volts,value_amperes,low_same_unit,high_same_unit\n";
 
 /// The value columns in their order.
-const UNITS: [Unit; 10] = [
+const UNITS: [Unit; 12] = [
     Unit::Ratio,
     Unit::Watt,
     Unit::Joule,
@@ -96,6 +96,8 @@ const UNITS: [Unit; 10] = [
     Unit::Byte,
     Unit::BytePerSecond,
     Unit::Code,
+    Unit::Volt,
+    Unit::Ampere,
 ];
 
 impl Recorder {

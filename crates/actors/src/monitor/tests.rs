@@ -187,7 +187,8 @@ fn recording() {
     for column in ["window_start_unix_seconds", "value_watts", "value_hertz", "value_bytes_per_second"] {
         assert!(columns.contains(&column), "{column}");
     }
-    let expected = "0.000000000,1.000000000,\"n,1\",,,,node,NODE_POWER,measured,,,250.5,,,,,,,,,250.5,250.5";
+    let expected =
+        "0.000000000,1.000000000,\"n,1\",,,,node,NODE_POWER,measured,,,250.5,,,,,,,,,,,250.5,250.5";
     assert_eq!(lines[1], expected);
     assert_eq!(lines[2].split(',').count(), columns.len());
     assert_eq!(lines[2].split(',').nth(15), Some("1.5"));

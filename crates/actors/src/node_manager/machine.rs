@@ -43,6 +43,10 @@ pub trait Machine: Send {
     /// # Errors
     /// When it cannot be written, or does not hold its former value afterwards.
     fn restore(&mut self, knob: KnobKey) -> Result<f64, MachineError>;
+
+    /// Ends the care for the knobs at an orderly exit. `bound` are those that must stay as they are, because a live
+    /// cap of the system manager holds them below their snapshots; their snapshots are left for the next start.
+    fn leave(&mut self, bound: &[KnobKey]);
 }
 
 /// Who a machine is.

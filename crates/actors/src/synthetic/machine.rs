@@ -293,6 +293,8 @@ impl Machine for SyntheticMachine {
         let description = knob(key.control).ok_or(MachineError::Unknown(key))?;
         self.state().write(key, description.model.snapshot)
     }
+
+    fn leave(&mut self, _bound: &[KnobKey]) {}
 }
 
 const METRICS: [MetricId; 4] =

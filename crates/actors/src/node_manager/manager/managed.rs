@@ -5,14 +5,17 @@
 use units::{Instant, Timestamp};
 
 use super::{Manager, blank};
-use crate::lease::KnobRule;
+use crate::device::DeviceKind;
+use crate::lease::{KnobKey, KnobRule};
 use crate::message::{
-    Event, Header, MetricDescriptor, NmCapability, NmSetting, NmStatus, NodeState, NodeTelemetry, Severity,
-    Status, WRITABLE_BY_NOBODY, event_code,
+    DeviceRef, Event, Header, MetricDescriptor, NmCapability, NmSetting, NmStatus, NodeState, NodeTelemetry,
+    Severity, Status, WRITABLE_BY_NOBODY, event_code,
 };
 use crate::metric::MetricId;
 use crate::node_manager::ManagedNode;
 use crate::node_manager::machine::{KnobDescription, Machine};
+
+const NODE: DeviceRef = DeviceRef { kind: DeviceKind::Node.code(), id: 0 };
 
 impl<M: Machine> ManagedNode for Manager<M> {
     fn host(&self) -> &str {
@@ -80,8 +83,12 @@ impl<M: Machine> ManagedNode for Manager<M> {
             (true, false, true) => NodeState::Ok,
         };
         let latest = self.latest.as_ref().map(|(_, latest)| latest);
-        let is_node_power = |metric: u32| metric == MetricId::NODE_POWER.get();
-        let power = latest.and_then(|latest| latest.samples.iter().find(|s| is_node_power(s.metric)));
+        let best = |metric: MetricId| {
+            latest.and_then(|latest| {
+                latest.samples.iter().find(|sample| sample.metric == metric.get() && sample.device == NODE)
+            })
+        };
+        let power = best(MetricId::NODE_POWER).or_else(|| best(MetricId::METERED_POWER));
         NmStatus {
             header: Header::default(),
             host: self.identity.host.clone(),
@@ -128,6 +135,11 @@ impl<M: Machine> ManagedNode for Manager<M> {
         let mut changes = Vec::new();
         self.table.end(now, &mut changes);
         let failed = self.carry_out(&changes).len();
+        let is_bound = |key: &&KnobKey| {
+            self.table.effective(**key).is_some_and(|effective| effective.decided_by.is_some())
+        };
+        let bound: Vec<KnobKey> = self.knobs.keys().filter(is_bound).copied().collect();
+        self.machine.leave(&bound);
         events.extend(self.events.drain(..));
         failed
     }
