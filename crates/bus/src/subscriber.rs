@@ -120,9 +120,10 @@ impl<T: DdsType> Subscriber<T> {
         self.recv_timeout(Duration::ZERO)
     }
 
-    /// Takes every sample that has arrived, oldest first; ones that are not of type `T` become errors in their place.
-    pub fn take_all(&self) -> Vec<Result<Sample<T>, ReceiveError>> {
-        std::iter::from_fn(|| self.take().transpose()).collect()
+    /// Takes the samples that have arrived, oldest first, until none is left; ones that are not of type `T` become
+    /// errors in their place. Never waits.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Sample<T>, ReceiveError>> + '_ {
+        std::iter::from_fn(|| self.take().transpose())
     }
 
     /// Takes the oldest sample, waiting for one up to `timeout`. Never waits on a thread of the bus, nor when the

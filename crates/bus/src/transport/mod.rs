@@ -36,3 +36,85 @@ pub(crate) trait Transport: Send + Sync {
     /// repair it.
     fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()>;
 }
+
+#[cfg(test)]
+mod conformance {
+    //! What every transport promises, run over each of them.
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers: a failure here is a failed test")]
+
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Datagrams arrive whole, whatever their size, in the order in which they were sent, and only the transport's own
+    /// locators are reached.
+    fn conforms(
+        transport: &dyn Transport,
+        to: Locator,
+        foreign: &[Locator],
+        mut receive: impl FnMut() -> Vec<u8>,
+    ) {
+        assert!(transport.reaches(&to));
+        for locator in foreign {
+            assert!(!transport.reaches(locator), "{locator}");
+        }
+        for length in [0, 1, 19, 20, 1472, 1473, 9000, 65_507] {
+            let bytes: Vec<u8> = (0..length).map(|i| u8::try_from(i % 251).unwrap()).collect();
+            transport.send(&to, &bytes).unwrap();
+            assert!(receive() == bytes, "{length} bytes");
+        }
+        for number in 0..50_u8 {
+            transport.send(&to, &[number; 100]).unwrap();
+        }
+        for number in 0..50_u8 {
+            assert_eq!(receive(), [number; 100]);
+        }
+    }
+
+    const ELSEWHERE: Locator = Locator { kind: rtps::LocatorKind::Other(16), port: 7, address: [0; 16] };
+
+    /// UDP conforms; larger than a datagram is an error, not a truncation.
+    #[test]
+    fn udp() {
+        #[expect(clippy::disallowed_methods, reason = "the receiving side of the test")]
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (receiver, socket) = (bind(), bind());
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (_, sender) = bind_user(socket, Multicast::default()).unwrap();
+        let to = Locator::udp_v4([127, 0, 0, 1], receiver.local_addr().unwrap().port());
+        let mut buffer = vec![0; 65_536];
+        conforms(&sender, to, &[ELSEWHERE, Locator::IN_PROCESS], || {
+            let length = receiver.recv(&mut buffer).unwrap();
+            buffer[..length].to_vec()
+        });
+        assert!(sender.send(&to, &vec![0; 65_508]).is_err());
+        assert!(sender.send(&ELSEWHERE, &[1]).is_err());
+        assert!(
+            sender.send(&Locator::udp_v4(GROUP.octets(), 9), &[1]).is_err(),
+            "no interface for multicast"
+        );
+    }
+
+    /// The in-process transport conforms; a full queue is an error, and closing ends the receiver.
+    #[test]
+    fn in_process() {
+        let transport = InProcess::default();
+        let to = Locator::udp_v4([10, 0, 0, 1], 7411);
+        transport.add_own([to]);
+        let foreign = [ELSEWHERE, Locator::udp_v4([10, 0, 0, 1], 7413), Locator::udp_v4([10, 0, 0, 2], 7411)];
+        conforms(&transport, to, &foreign, || {
+            let parcel = transport.receive().unwrap();
+            let bytes = parcel.bytes.clone();
+            transport.recycle(parcel);
+            bytes
+        });
+        let accepted =
+            std::iter::repeat_with(|| transport.send(&to, &[1])).take_while(Result::is_ok).take(10_000);
+        assert_eq!(accepted.count(), 4096);
+        transport.close();
+        assert!(transport.receive().is_none());
+        transport.remove_own(&[to]);
+        assert!(!transport.reaches(&to));
+    }
+}
