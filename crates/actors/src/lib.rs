@@ -6,6 +6,7 @@
 
 pub mod conformance;
 pub mod device;
+mod endpoint;
 pub mod exchange;
 pub mod lease;
 pub mod message;

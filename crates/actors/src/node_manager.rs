@@ -5,10 +5,13 @@
 
 pub mod access;
 mod answer;
+pub mod client;
 mod error;
 pub mod machine;
 pub mod manager;
 mod request;
+mod server;
+pub mod service;
 
 pub use answer::answer;
 pub use error::NodeManagerError;
