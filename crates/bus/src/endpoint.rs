@@ -9,10 +9,10 @@ use rtps::message::StatusInfo;
 use rtps::qos::Qos;
 use rtps::{EndpointConfig, EntityId, Guid, KeyHasher, RawSample, WireTime, WriteError, WriteSample};
 
+use crate::core::Core;
 use crate::engine::{Hooks, is_bus_thread};
-use crate::participant::Core;
 use crate::sample::Matched;
-use crate::{CreateError, Participant, PublishError};
+use crate::{CreateError, PublishError};
 
 /// One writer or reader of the machine.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub(crate) struct Endpoint {
     max_blocking: Duration,
 }
 
-fn check(participant: &Participant, config: &EndpointConfig) -> Result<(), CreateError> {
+fn check(core: &Core, config: &EndpointConfig) -> Result<(), CreateError> {
     let data = EndpointData {
-        guid: participant.guid(),
+        guid: Guid::new(core.member.prefix, EntityId::PARTICIPANT),
         topic: config.topic.clone(),
         type_name: config.type_name.clone(),
         qos: config.qos.clone(),
@@ -38,32 +38,32 @@ fn check(participant: &Participant, config: &EndpointConfig) -> Result<(), Creat
 }
 
 impl Endpoint {
-    pub(crate) fn writer(participant: &Participant, config: EndpointConfig) -> Result<Self, CreateError> {
-        check(participant, &config)?;
-        Self::create(participant, config, Hooks::new(None), |machine, config| {
+    pub(crate) fn writer(core: &Arc<Core>, config: EndpointConfig) -> Result<Self, CreateError> {
+        check(core, &config)?;
+        Self::create(core, config, Hooks::new(None), |machine, config| {
             machine.create_writer(node::clock::monotonic(), config)
         })
     }
 
     pub(crate) fn reader(
-        participant: &Participant,
+        core: &Arc<Core>,
         config: EndpointConfig,
         hasher: Option<KeyHasher>,
         hooks: Arc<Hooks>,
     ) -> Result<Self, CreateError> {
-        check(participant, &config)?;
-        Self::create(participant, config, hooks, |machine, config| {
+        check(core, &config)?;
+        Self::create(core, config, hooks, |machine, config| {
             machine.create_reader(node::clock::monotonic(), config, hasher)
         })
     }
 
     fn create(
-        participant: &Participant,
+        core: &Arc<Core>,
         config: EndpointConfig,
         hooks: Arc<Hooks>,
         create: impl FnOnce(&mut rtps::Participant, EndpointConfig) -> Result<EntityId, rtps::CreateEndpointError>,
     ) -> Result<Self, CreateError> {
-        let core = Arc::clone(&participant.core);
+        let core = Arc::clone(core);
         let topic = config.topic.clone();
         let max_blocking = config.qos.max_blocking;
         let entity = core.with(|state| {
@@ -108,6 +108,21 @@ impl Endpoint {
                 return false;
             }
             state = self.hooks.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits until every reliable reader has acknowledged everything written; false after `timeout`.
+    pub(crate) fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
+        let end = node::clock::monotonic() + timeout;
+        loop {
+            // Acknowledgements signal only when they make room, so look again now and then.
+            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
+            if self.wait(left, |machine, _| machine.is_acknowledged(self.entity)) {
+                return true;
+            }
+            if node::clock::monotonic() >= end || is_bus_thread() {
+                return false;
+            }
         }
     }
 

@@ -26,9 +26,12 @@
 //! itself is in the crate `rtps`; this crate moves its bytes.
 
 mod config;
+mod core;
 mod endpoint;
 mod engine;
 mod error;
+mod event;
+mod info;
 mod keys;
 mod participant;
 mod publisher;
@@ -39,9 +42,9 @@ mod untyped;
 
 pub use config::{EndpointBuilder, Target};
 pub use error::{CreateError, JoinError, PublishError, ReceiveError};
-pub use participant::{
-    BusStatistics, EndpointInfo, Participant, ParticipantBuilder, ParticipantEvent, ParticipantInfo,
-};
+pub use event::ParticipantEvent;
+pub use info::{BusStatistics, EndpointInfo, ParticipantInfo};
+pub use participant::{Participant, ParticipantBuilder};
 pub use publisher::Publisher;
 pub use rtps::cdr::{Cdr, DdsType};
 pub use sample::{Data, Matched, Sample};

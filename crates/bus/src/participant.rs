@@ -1,21 +1,19 @@
 //! Joining a domain, and what a participant knows about the others.
 
-use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rtps::partition::PartitionRule;
-use rtps::qos::{Policy, Qos};
 use rtps::types::StructType;
-use rtps::{
-    EntityId, Event, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, LostReason, ParticipantConfig,
-    Timing,
-};
+use rtps::{EntityId, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, ParticipantConfig, Timing};
 
 use crate::config::EndpointBuilder;
+use crate::core::Core;
 use crate::engine::{Engine, Member, well_known_peers};
+use crate::event::ParticipantEvent;
+use crate::info::{BusStatistics, EndpointInfo, ParticipantInfo};
 use crate::subscriber::Needs;
 use crate::untyped::Name;
 use crate::{DdsType, JoinError, Publisher, Subscriber, UntypedPublisher, UntypedSubscriber};
@@ -146,36 +144,6 @@ impl ParticipantBuilder {
     }
 }
 
-/// What a participant and its endpoints share; the last owner leaves the domain.
-pub(crate) struct Core {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) member: Arc<Member>,
-}
-
-impl fmt::Debug for Core {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("prefix", &self.member.prefix).finish_non_exhaustive()
-    }
-}
-
-impl Core {
-    /// Runs `f` on the protocol machine and does what follows from it.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut crate::engine::State) -> R) -> R {
-        let mut state = self.member.lock();
-        let result = f(&mut state);
-        self.member.settle(&self.engine, state);
-        result
-    }
-}
-
-impl Drop for Core {
-    fn drop(&mut self) {
-        self.with(|state| state.machine.close(node::clock::monotonic()));
-        self.engine.remove_member(self.member.prefix);
-        self.engine.leave(self.member.domain);
-    }
-}
-
 /// A member of a DDS domain: makes publishers and subscribers, and knows who else is there.
 ///
 /// Cheap to clone; the participant leaves its domain when the last clone, publisher and subscriber is gone.
@@ -284,114 +252,5 @@ impl Participant {
     /// The UDP port at which this process receives user data.
     pub fn user_port(&self) -> u16 {
         self.core.engine.user_port()
-    }
-}
-
-/// A remote participant.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ParticipantInfo {
-    /// Its identity.
-    pub prefix: GuidPrefix,
-    /// The name it gave.
-    pub name: Option<String>,
-    /// Who made its DDS.
-    pub vendor: rtps::VendorId,
-    /// Where it receives user data.
-    pub locators: Vec<Locator>,
-}
-
-/// A remote writer or reader.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EndpointInfo {
-    /// Its identity.
-    pub guid: Guid,
-    /// Writer or reader.
-    pub is_writer: bool,
-    /// Its topic.
-    pub topic: String,
-    /// Its type's name.
-    pub type_name: String,
-    /// Its quality of service, partitions included.
-    pub qos: Qos,
-}
-
-/// Counters since the participant was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BusStatistics {
-    /// What the protocol counted for this participant.
-    pub protocol: rtps::Statistics,
-    /// Datagrams of this process that the system refused to send.
-    pub send_failures: u64,
-    /// Datagrams between participants of this process that found their queue full.
-    pub local_overflows: u64,
-}
-
-/// Something that happened in the domain.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ParticipantEvent {
-    /// A participant was discovered.
-    Discovered {
-        /// Its identity.
-        prefix: GuidPrefix,
-        /// The name it gave.
-        name: Option<String>,
-    },
-    /// A participant is gone.
-    Lost {
-        /// Its identity.
-        prefix: GuidPrefix,
-        /// Whether it said so, or fell silent.
-        reason: LostReason,
-    },
-    /// One of our endpoints and a remote one exchange data now.
-    Matched {
-        /// Ours.
-        local: EntityId,
-        /// Theirs.
-        remote: Guid,
-    },
-    /// They no longer do.
-    Unmatched {
-        /// Ours.
-        local: EntityId,
-        /// Theirs.
-        remote: Guid,
-    },
-    /// Same topic, type and partition, but these QoS policies keep the two apart.
-    IncompatibleQos {
-        /// Ours.
-        local: EntityId,
-        /// Theirs.
-        remote: Guid,
-        /// The policies.
-        policies: Vec<Policy>,
-    },
-    /// Same topic and partition, but another type.
-    InconsistentType {
-        /// Ours.
-        local: EntityId,
-        /// Theirs.
-        remote: Guid,
-        /// Their type.
-        type_name: String,
-    },
-}
-
-impl ParticipantEvent {
-    /// The event for the application, unless the engine deals with it.
-    pub(crate) fn from_protocol(event: Event) -> Option<Self> {
-        Some(match event {
-            Event::ParticipantDiscovered { prefix, name } => Self::Discovered { prefix, name },
-            Event::ParticipantLost { prefix, reason } => Self::Lost { prefix, reason },
-            Event::Matched { local, remote } => Self::Matched { local, remote },
-            Event::Unmatched { local, remote } => Self::Unmatched { local, remote },
-            Event::IncompatibleQos { local, remote, policies } => {
-                Self::IncompatibleQos { local, remote, policies }
-            }
-            Event::InconsistentType { local, remote, type_name } => {
-                Self::InconsistentType { local, remote, type_name }
-            }
-            Event::SamplesAvailable(_) | Event::SpaceAvailable(_) => return None,
-        })
     }
 }

@@ -27,7 +27,7 @@ impl<T: DdsType> Target for Publisher<T> {
     type Needs = ();
 
     fn create(participant: &Participant, topic: String, qos: Qos, _needs: ()) -> Result<Self, CreateError> {
-        let endpoint = Endpoint::writer(participant, config(topic, T::TYPE_NAME, T::KEYED, qos))?;
+        let endpoint = Endpoint::writer(&participant.core, config(topic, T::TYPE_NAME, T::KEYED, qos))?;
         Ok(Self { endpoint, scratch: Mutex::default(), values: PhantomData })
     }
 }
@@ -102,17 +102,7 @@ impl<T: DdsType> Publisher<T> {
 
     /// Waits until every reliable subscriber has acknowledged everything written; false after `timeout`.
     pub fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
-        let end = node::clock::monotonic() + timeout;
-        loop {
-            // Acknowledgements signal only when they make room, so look again now and then.
-            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
-            if self.endpoint.wait(left, |machine, _| machine.is_acknowledged(self.endpoint.entity)) {
-                return true;
-            }
-            if node::clock::monotonic() >= end || crate::engine::is_bus_thread() {
-                return false;
-            }
-        }
+        self.endpoint.wait_for_acknowledgements(timeout)
     }
 
     /// The publisher's identity.

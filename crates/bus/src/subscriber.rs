@@ -80,7 +80,7 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
             callback
         });
         let config = config(topic, T::TYPE_NAME, T::KEYED, qos);
-        let endpoint = Endpoint::reader(participant, config, hasher, Hooks::new(callback))?;
+        let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(callback))?;
         Ok(Self { endpoint, keys: Keys::default(), values: PhantomData })
     }
 }

@@ -34,7 +34,7 @@ impl Target for UntypedPublisher {
         structure: Arc<StructType>,
     ) -> Result<Self, CreateError> {
         let is_keyed = structure.is_keyed();
-        let endpoint = Endpoint::writer(participant, config(topic, structure.name(), is_keyed, qos))?;
+        let endpoint = Endpoint::writer(&participant.core, config(topic, structure.name(), is_keyed, qos))?;
         Ok(Self { endpoint, is_keyed })
     }
 }
@@ -64,16 +64,7 @@ impl UntypedPublisher {
 
     /// Waits until every reliable subscriber has acknowledged everything written; false after `timeout`.
     pub fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
-        let end = node::clock::monotonic() + timeout;
-        loop {
-            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
-            if self.endpoint.wait(left, |machine, _| machine.is_acknowledged(self.endpoint.entity)) {
-                return true;
-            }
-            if node::clock::monotonic() >= end {
-                return false;
-            }
-        }
+        self.endpoint.wait_for_acknowledgements(timeout)
     }
 }
 
@@ -146,7 +137,7 @@ impl Target for UntypedSubscriber {
             }))
         });
         let config = config(topic, &type_name, is_keyed, qos);
-        let endpoint = Endpoint::reader(participant, config, hasher, Hooks::new(None))?;
+        let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(None))?;
         Ok(Self { endpoint, keys: Keys::default(), structure })
     }
 }

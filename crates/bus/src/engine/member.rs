@@ -10,7 +10,7 @@ use rtps::{EntityId, Event, GuidPrefix, Locator, RawSample};
 use units::Instant;
 
 use super::{Engine, is_bus_thread, lock};
-use crate::participant::ParticipantEvent;
+use crate::event::ParticipantEvent;
 use crate::sample::Matched;
 
 /// What is called with each sample of a reader.

@@ -1,0 +1,74 @@
+//! What happens in a domain, as far as the application may care.
+
+use rtps::qos::Policy;
+use rtps::{EntityId, Event, Guid, GuidPrefix, LostReason};
+
+/// Something that happened in the domain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParticipantEvent {
+    /// A participant was discovered.
+    Discovered {
+        /// Its identity.
+        prefix: GuidPrefix,
+        /// The name it gave.
+        name: Option<String>,
+    },
+    /// A participant is gone.
+    Lost {
+        /// Its identity.
+        prefix: GuidPrefix,
+        /// Whether it said so, or fell silent.
+        reason: LostReason,
+    },
+    /// One of our endpoints and a remote one exchange data now.
+    Matched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// They no longer do.
+    Unmatched {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+    },
+    /// Same topic, type and partition, but these QoS policies keep the two apart.
+    IncompatibleQos {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// The policies.
+        policies: Vec<Policy>,
+    },
+    /// Same topic and partition, but another type.
+    InconsistentType {
+        /// Ours.
+        local: EntityId,
+        /// Theirs.
+        remote: Guid,
+        /// Their type.
+        type_name: String,
+    },
+}
+
+impl ParticipantEvent {
+    /// The event for the application, unless the engine deals with it.
+    pub(crate) fn from_protocol(event: Event) -> Option<Self> {
+        Some(match event {
+            Event::ParticipantDiscovered { prefix, name } => Self::Discovered { prefix, name },
+            Event::ParticipantLost { prefix, reason } => Self::Lost { prefix, reason },
+            Event::Matched { local, remote } => Self::Matched { local, remote },
+            Event::Unmatched { local, remote } => Self::Unmatched { local, remote },
+            Event::IncompatibleQos { local, remote, policies } => {
+                Self::IncompatibleQos { local, remote, policies }
+            }
+            Event::InconsistentType { local, remote, type_name } => {
+                Self::InconsistentType { local, remote, type_name }
+            }
+            Event::SamplesAvailable(_) | Event::SpaceAvailable(_) => return None,
+        })
+    }
+}
