@@ -67,26 +67,40 @@ pub enum Event {
     },
     /// A reader has samples to take. Not repeated before it was polled.
     SamplesAvailable(EntityId),
-    /// Acknowledgements made room in a writer's history.
+    /// Acknowledgements made room in a writer's history. Not repeated before it was polled.
     SpaceAvailable(EntityId),
 }
 
 /// A bounded queue of events.
 #[derive(Debug, Default)]
-pub(crate) struct Events(VecDeque<Event>);
+pub(crate) struct Events {
+    queue: VecDeque<Event>,
+    /// Endpoints with an availability event in the queue: a second one would say nothing new.
+    available: Vec<EntityId>,
+}
 
 impl Events {
     /// Adds an event; true when the oldest had to go for it.
     pub(crate) fn push(&mut self, event: Event, max: usize) -> bool {
-        let full = self.0.len() >= max;
-        if full {
-            self.0.pop_front();
+        if let Event::SamplesAvailable(entity) | Event::SpaceAvailable(entity) = event {
+            if self.available.contains(&entity) {
+                return false;
+            }
+            self.available.push(entity);
         }
-        self.0.push_back(event);
+        let full = self.queue.len() >= max;
+        if full {
+            self.pop();
+        }
+        self.queue.push_back(event);
         full
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        self.0.pop_front()
+        let event = self.queue.pop_front()?;
+        if let Event::SamplesAvailable(entity) | Event::SpaceAvailable(entity) = event {
+            self.available.retain(|available| *available != entity);
+        }
+        Some(event)
     }
 }

@@ -83,6 +83,8 @@ pub(crate) struct WriterHistory {
     changes: VecDeque<Change>,
     /// Sequence numbers of each instance, oldest first; only used for keyed topics.
     instances: BTreeMap<KeyHash, VecDeque<SequenceNumber>>,
+    /// Instances whose newest change ends them, and its number.
+    ended: BTreeMap<KeyHash, SequenceNumber>,
     buffers: Buffers,
 }
 
@@ -92,6 +94,7 @@ impl WriterHistory {
             depth: Depth::new(qos, limits),
             changes: VecDeque::new(),
             instances: BTreeMap::new(),
+            ended: BTreeMap::new(),
             buffers: Buffers::default(),
         }
     }
@@ -129,6 +132,11 @@ impl WriterHistory {
             }
             return;
         };
+        if status.disposed || status.unregistered {
+            self.ended.insert(key, sequence);
+        } else {
+            self.ended.remove(&key);
+        }
         let of_instance = self.instances.entry(key).or_default();
         of_instance.push_back(sequence);
         if self.depth.per_instance.is_some_and(|depth| of_instance.len() > depth)
@@ -157,6 +165,7 @@ impl WriterHistory {
             of_instance.pop_front();
             if of_instance.is_empty() {
                 self.instances.remove(&key);
+                self.ended.remove(&key);
             }
         }
         self.buffers.give(change.payload);
@@ -166,6 +175,17 @@ impl WriterHistory {
     pub(crate) fn prune(&mut self, acknowledged: SequenceNumber) {
         while self.changes.front().is_some_and(|change| change.sequence <= acknowledged) {
             self.remove_oldest();
+        }
+    }
+
+    /// Drops the instances whose end everybody has acknowledged: whoever joins later need not know of them.
+    pub(crate) fn prune_ended(&mut self, acknowledged: SequenceNumber) {
+        let known = self.ended.iter().filter(|(_, end)| **end <= acknowledged).map(|(key, _)| *key);
+        for key in known.collect::<Vec<_>>() {
+            self.ended.remove(&key);
+            for sequence in self.instances.remove(&key).unwrap_or_default() {
+                self.remove(sequence);
+            }
         }
     }
 

@@ -6,25 +6,35 @@ use core::time::Duration;
 /// [`crate::Statistics`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Remote participants known at once. Further announcements are ignored until one leaves.
+    /// Remote participants known at once. A further one takes the place of the oldest that never answered, and is
+    /// ignored when all have.
     pub participants_max: usize,
     /// Remote participants that announced themselves but never answered. The oldest makes room for a new one, so
     /// forged announcements cost little memory and cannot keep real ones out.
     pub unconfirmed_max: usize,
     /// Remote endpoints known of one participant. Further ones are ignored.
     pub endpoints_per_participant_max: usize,
+    /// Remote endpoints known of all participants. Further ones are ignored.
+    pub endpoints_max: usize,
     /// Samples kept out of order for one writer while earlier ones are missing. Later ones are asked for again.
     pub reorder_max: usize,
-    /// Incomplete fragmented samples for one writer. The oldest is dropped.
+    /// Incomplete fragmented samples for one writer. Of a reliable writer the newest gives way and is repaired later,
+    /// of a best-effort one the oldest, which counts as lost.
     pub partial_samples_max: usize,
     /// Bytes of one sample, sent or received. A larger write is an error, a larger sample is dropped.
     pub sample_bytes_max: usize,
-    /// Bytes held by incomplete fragmented samples of one reader. Fragments beyond it are dropped.
+    /// Bytes that one reader holds for samples that are incomplete or early. The writer of which most is held gives
+    /// way; of a reliable one it is repaired later. Should exceed [`Limits::sample_bytes_max`] by the 64 bytes that
+    /// each fragment costs.
     pub partial_bytes_max: usize,
+    /// Bytes that one reader can make a writer send again in one heartbeat period. Further requests are not answered
+    /// until the next period, so that forged requests cannot flood the network.
+    pub repair_bytes_max: usize,
     /// Samples in a keep-all history without resource limits. A reliable write then waits, a reader stops
     /// acknowledging.
     pub keep_all_max: usize,
-    /// Instances of one reader or writer. Samples of further instances are dropped, writes of them are an error.
+    /// Instances with samples in the history of one reader or writer. Samples of further instances are dropped, writes
+    /// of them are an error.
     pub instances_max: usize,
     /// Datagrams waiting to be sent. Further ones are dropped; reliable samples are repaired later.
     pub outbox_max: usize,
@@ -38,10 +48,12 @@ impl Default for Limits {
             participants_max: 4096,
             unconfirmed_max: 256,
             endpoints_per_participant_max: 4096,
+            endpoints_max: 65_536,
             reorder_max: 1024,
             partial_samples_max: 8,
             sample_bytes_max: 64 << 20,
-            partial_bytes_max: 64 << 20,
+            partial_bytes_max: 96 << 20,
+            repair_bytes_max: 8 << 20,
             keep_all_max: 4096,
             instances_max: 65_536,
             outbox_max: 65_536,
@@ -102,7 +114,8 @@ pub struct Statistics {
     pub samples_lost: u64,
     /// Samples that arrived but were overwritten in a keep-last history before the application took them.
     pub samples_overwritten: u64,
-    /// Samples refused because a history or instance table was full.
+    /// Samples refused because they were too large, were none of the reader's type, or had no room in its instance
+    /// table.
     pub samples_rejected: u64,
     /// Samples that arrived again.
     pub duplicates: u64,

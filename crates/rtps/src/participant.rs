@@ -8,6 +8,38 @@
 //!    [`Participant::poll_event`] until `None`, and [`Participant::poll_timeout`] once for the next wake-up.
 //!
 //! Nothing blocks, nothing is called back, and every call costs time bounded by what it is given.
+//!
+//! ```
+//! use rtps::{Event, Locator, Participant};
+//! use units::Instant;
+//!
+//! /// One turn of a driver. `send` and `receive` stand for a socket; returns when to come back at the latest.
+//! fn turn(
+//!     participant: &mut Participant,
+//!     now: Instant,
+//!     received: &[(Locator, Vec<u8>)],
+//!     mut send: impl FnMut(Locator, &[u8]),
+//! ) -> Instant {
+//!     for (from, bytes) in received {
+//!         participant.handle_datagram(now, *from, bytes);
+//!     }
+//!     participant.handle_timeout(now);
+//!     while let Some(event) = participant.poll_event() {
+//!         if let Event::SamplesAvailable(reader) = event {
+//!             while let Some(sample) = participant.take(now, reader) {
+//!                 // ... use the sample, then:
+//!                 participant.recycle_sample(reader, sample.payload);
+//!             }
+//!         }
+//!     }
+//!     // Last, because everything above may have queued something.
+//!     while let Some(datagram) = participant.poll_transmit() {
+//!         datagram.to.iter().for_each(|to| send(*to, &datagram.bytes));
+//!         participant.recycle_datagram(datagram);
+//!     }
+//!     participant.poll_timeout()
+//! }
+//! ```
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -15,7 +47,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use crate::cdr::KeyHash;
-use crate::discovery::data::EndpointData;
+use crate::discovery::data::{DiscoveryDataError, EndpointData};
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
 use crate::history::{RawSample, Refused};
@@ -83,6 +115,17 @@ pub enum CreateEndpointError {
         what: &'static str,
         /// The name.
         name: String,
+    },
+    /// A name or the list of partitions is one that peers would refuse.
+    #[error(
+        "the endpoint on topic {topic:?} could not be announced: {reason}; choose other names or partitions"
+    )]
+    Announcement {
+        /// Its topic.
+        topic: String,
+        /// What peers would refuse.
+        #[source]
+        reason: DiscoveryDataError,
     },
     /// All 2^24 entity keys have been used.
     #[error("this participant has made 2^24 endpoints: make a new participant")]
@@ -165,6 +208,9 @@ struct Receiver {
     from: Locator,
     timestamp: Option<WireTime>,
     is_for_us: bool,
+    /// Addressed to this very participant, which takes knowing its prefix.
+    is_directed: bool,
+    /// Whether the sender has shown that it hears us.
     confirms: bool,
 }
 
@@ -227,7 +273,7 @@ impl Participant {
 
     /// Samples that a reader will never get.
     pub fn lost(&self, reader: EntityId) -> u64 {
-        self.readers.get(&reader).map_or(0, |reader| reader.lost)
+        self.readers.get(&reader).map_or(0, Reader::lost)
     }
 
     /// Samples in a writer's or reader's history.
@@ -249,7 +295,7 @@ impl Participant {
     /// Makes a writer and announces it.
     ///
     /// # Errors
-    /// When a name is unusable, or no entity key is left.
+    /// When a name or the partitions cannot be announced, or no entity key is left.
     pub fn create_writer(
         &mut self,
         now: Instant,
@@ -266,7 +312,7 @@ impl Participant {
     /// Makes a reader and announces it. `key_hasher` is needed for a keyed topic.
     ///
     /// # Errors
-    /// When a name is unusable, or no entity key is left.
+    /// When a name or the partitions cannot be announced, or no entity key is left.
     pub fn create_reader(
         &mut self,
         now: Instant,
@@ -288,6 +334,10 @@ impl Participant {
             if name.is_empty() || name.len() > 255 {
                 return Err(CreateEndpointError::Name { what, name: name.clone() });
             }
+        }
+        let data = self.endpoint_data(EntityId::UNKNOWN, &config.topic, &config.type_name, &config.qos);
+        if let Err(reason) = data.check() {
+            return Err(CreateEndpointError::Announcement { topic: config.topic.clone(), reason });
         }
         let key = self.next_key;
         if key > 0x00ff_ffff {
@@ -346,9 +396,7 @@ impl Participant {
     /// Takes the oldest sample that a reader has. Give its buffer back with [`Participant::recycle_sample`].
     pub fn take(&mut self, now: Instant, reader: EntityId) -> Option<RawSample> {
         let mut cx = context!(self, now);
-        let sample = self.readers.get_mut(&reader)?.take(&mut cx)?;
-        self.statistics.samples_received += u64::from(!reader.is_builtin());
-        Some(sample)
+        self.readers.get_mut(&reader)?.take(&mut cx)
     }
 
     /// Takes a sample's buffer back, so that steady traffic allocates nothing.
@@ -370,8 +418,14 @@ impl Participant {
                 return;
             }
         };
-        let mut receiver =
-            Receiver { source: header.prefix, from, timestamp: None, is_for_us: true, confirms: false };
+        let mut receiver = Receiver {
+            source: header.prefix,
+            from,
+            timestamp: None,
+            is_for_us: true,
+            is_directed: false,
+            confirms: false,
+        };
         for submessage in messages {
             match submessage {
                 Ok(submessage) => self.handle_submessage(now, &mut receiver, submessage),
@@ -387,7 +441,8 @@ impl Participant {
     fn handle_submessage(&mut self, now: Instant, receiver: &mut Receiver, submessage: Submessage<'_>) {
         match submessage {
             Submessage::InfoDestination(prefix) => {
-                receiver.is_for_us = prefix == GuidPrefix::UNKNOWN || prefix == self.config.prefix;
+                receiver.is_directed = prefix == self.config.prefix;
+                receiver.is_for_us = prefix == GuidPrefix::UNKNOWN || receiver.is_directed;
             }
             Submessage::InfoTimestamp(time) => {
                 receiver.timestamp = time.filter(|time| *time != WireTime::INVALID);
@@ -402,11 +457,12 @@ impl Participant {
                 self.handle_announcement(now, receiver.source, receiver.from, &data);
             }
             Submessage::AckNack(acknack) => {
-                receiver.confirms = true;
                 let from = Guid::new(receiver.source, acknack.reader);
                 let mut cx = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
-                let has_space = writer.handle_acknack(&mut cx, from, &acknack) && writer.may_block();
+                let Some(progress) = writer.handle_acknack(&mut cx, from, &acknack) else { return };
+                receiver.confirms |= receiver.is_directed;
+                let has_space = progress && writer.may_block();
                 let deadline = writer.deadline();
                 if has_space {
                     self.tell(Event::SpaceAvailable(acknack.writer));
@@ -414,11 +470,11 @@ impl Participant {
                 self.note_deadline(deadline);
             }
             Submessage::NackFrag(nack) => {
-                receiver.confirms = true;
                 let from = Guid::new(receiver.source, nack.reader);
                 let mut cx = context!(self, now);
-                if let Some(writer) = self.writers.get_mut(&nack.writer) {
-                    writer.handle_nackfrag(&mut cx, from, &nack);
+                let writer = self.writers.get_mut(&nack.writer);
+                if writer.and_then(|writer| writer.handle_nackfrag(&mut cx, from, &nack)).is_some() {
+                    receiver.confirms |= receiver.is_directed;
                 }
             }
             other => self.handle_from_writer(now, receiver, &other),
@@ -437,7 +493,7 @@ impl Participant {
         };
         let writer = Guid::new(receiver.source, writer);
         let Some(route) = self.routes.get(&writer) else { return };
-        receiver.confirms = true;
+        receiver.confirms |= receiver.is_directed;
         let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
         let mut cx = context!(self, now);
         let mut discovered = false;
@@ -456,8 +512,7 @@ impl Participant {
                 Submessage::Gap(gap) => endpoint.handle_gap(&mut cx, writer, gap),
                 _ => {}
             }
-            if endpoint.has_news {
-                endpoint.has_news = false;
+            if endpoint.take_news() {
                 if entity.is_builtin() {
                     discovered = true;
                 } else {

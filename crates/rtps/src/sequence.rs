@@ -156,6 +156,9 @@ pub struct FragmentNumberSet {
 }
 
 impl FragmentNumberSet {
+    /// The most numbers a set spans.
+    pub const SPAN_MAX: u32 = Bits::MAX;
+
     /// The empty set with a base.
     pub fn empty(base: FragmentNumber) -> Self {
         Self { base, bits: Bits::default() }

@@ -44,18 +44,15 @@ pub(crate) enum Admission {
 impl RemoteTable {
     /// Whether a new participant may be added.
     pub(crate) fn admit(&self, limits: &Limits) -> Admission {
-        if self.unconfirmed >= limits.unconfirmed_max {
+        let is_full = self.participants.len() >= limits.participants_max;
+        if self.unconfirmed >= limits.unconfirmed_max || is_full {
             let unconfirmed = self.participants.iter().filter(|(_, remote)| !remote.is_confirmed);
             return match unconfirmed.min_by_key(|(_, remote)| remote.discovered_at) {
                 Some((prefix, _)) => Admission::Evict(*prefix),
                 None => Admission::Refused,
             };
         }
-        if self.participants.len() >= limits.participants_max {
-            Admission::Refused
-        } else {
-            Admission::Welcome
-        }
+        Admission::Welcome
     }
 
     pub(crate) fn insert(&mut self, prefix: GuidPrefix, remote: RemoteParticipant) {
@@ -77,6 +74,18 @@ impl RemoteTable {
             remote.is_confirmed = true;
             self.unconfirmed -= 1;
         }
+    }
+
+    /// Whether this endpoint is known already or may be added.
+    pub(crate) fn has_room_for(&self, guid: Guid, limits: &Limits) -> bool {
+        if self.writers.contains_key(&guid) || self.readers.contains_key(&guid) {
+            return true;
+        }
+        if self.writers.len() + self.readers.len() >= limits.endpoints_max {
+            return false;
+        }
+        let (writers, readers) = self.endpoints_of(guid.prefix);
+        writers.len() + readers.len() < limits.endpoints_per_participant_max
     }
 
     /// Endpoints known of one participant.
@@ -107,7 +116,11 @@ pub(crate) fn expiry(now: Instant, lease: Lease) -> Instant {
 /// Machines announce every address they have, and only some lead there. In order of trust: the address that the
 /// announcement came from, an address of this very machine, then any address that is not loopback, then loopback.
 pub(crate) fn choose(announced: &[Locator], from: Option<Locator>, local: &[[u8; 4]]) -> Vec<Locator> {
-    let usable = || announced.iter().filter_map(|locator| locator.as_udp_v4().map(|(ip, _)| (ip, *locator)));
+    let usable = || {
+        let unicast =
+            announced.iter().filter_map(|locator| locator.as_udp_v4().map(|(ip, _)| (ip, *locator)));
+        unicast.filter(|(ip, locator)| !locator.is_multicast() && !matches!(ip, [0, ..] | [240..=255, ..]))
+    };
     let source = from.and_then(|from| from.as_udp_v4()).map(|(ip, _)| ip);
     let is_loopback = |ip: [u8; 4]| matches!(ip, [127, ..]);
     usable()
@@ -138,5 +151,14 @@ mod tests {
         assert_eq!(choose(&announced, None, &[]), [OTHER]);
         assert_eq!(choose(&[LOOPBACK], None, &[]), [LOOPBACK]);
         assert!(choose(&[Locator::udp_v4([10, 0, 0, 5], 0)], None, &[]).is_empty());
+    }
+
+    /// Nobody makes us send to a group, to everyone or to nobody by announcing that as its own address.
+    #[test]
+    fn only_unicast_addresses_are_sent_to() {
+        for ip in [[239, 255, 0, 1], [255, 255, 255, 255], [240, 0, 0, 1], [0, 0, 0, 0]] {
+            assert!(choose(&[Locator::udp_v4(ip, 7411)], None, &[]).is_empty());
+            assert_eq!(choose(&[Locator::udp_v4(ip, 7411), FABRIC], None, &[]), [FABRIC]);
+        }
     }
 }

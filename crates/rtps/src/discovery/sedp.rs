@@ -118,7 +118,13 @@ impl Participant {
         data
     }
 
-    fn endpoint_data(&self, entity: EntityId, topic: &str, type_name: &str, qos: &Qos) -> EndpointData {
+    pub(crate) fn endpoint_data(
+        &self,
+        entity: EntityId,
+        topic: &str,
+        type_name: &str,
+        qos: &Qos,
+    ) -> EndpointData {
         EndpointData {
             guid: Guid::new(self.config.prefix, entity),
             topic: topic.to_string(),
@@ -199,7 +205,7 @@ impl Participant {
         };
         let guid = data.guid;
         let Some(remote) = self.remote.participants.get(&from) else { return };
-        if guid.prefix != from {
+        if guid.prefix != from || guid.entity.is_builtin() || guid.entity.is_writer() != is_writer {
             self.statistics.malformed += 1;
             return;
         }
@@ -209,10 +215,7 @@ impl Participant {
                 chosen if chosen.is_empty() => remote.default.clone(),
                 chosen => chosen,
             };
-        let (writers, readers) = self.remote.endpoints_of(from);
-        let is_known = writers.contains(&guid) || readers.contains(&guid);
-        let max = self.config.limits.endpoints_per_participant_max;
-        if !is_known && writers.len() + readers.len() >= max {
+        if !self.remote.has_room_for(guid, &self.config.limits) {
             self.statistics.discovery_refused += 1;
             return;
         }

@@ -123,8 +123,10 @@ impl Participant {
             return;
         }
         if let Some(known) = self.remote.participants.get_mut(&prefix) {
-            known.expires_at = expiry(now, announced.lease);
+            let expires_at = expiry(now, announced.lease);
+            known.expires_at = expires_at;
             known.data = announced;
+            self.note_deadline(Some(expires_at));
             return;
         }
         self.welcome(now, from, announced);

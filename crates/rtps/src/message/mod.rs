@@ -22,6 +22,11 @@ use crate::{
 /// The protocol version that our messages state. 2.3 is what the peers in the field state as well.
 pub const PROTOCOL_VERSION: [u8; 2] = [2, 3];
 
+/// Whether the count of a heartbeat or acknowledgement is later than the last one seen; counts wrap.
+pub(crate) fn is_newer(count: u32, seen: Option<u32>) -> bool {
+    seen.is_none_or(|seen| count.wrapping_sub(seen).cast_signed() > 0)
+}
+
 /// The octets of a message header.
 pub const HEADER_LEN: usize = 20;
 

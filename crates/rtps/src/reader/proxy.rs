@@ -1,0 +1,168 @@
+//! A remote writer as one reader knows it, and what the reader says to it.
+
+use alloc::vec::Vec;
+use units::Instant;
+
+use super::backlog::Backlog;
+use crate::message::{AckNack, Heartbeat, MessageWriter, NackFrag};
+use crate::outbox::Context;
+use crate::{EntityId, FragmentNumber, Guid, Locator, SequenceNumber, SequenceNumberSet, VendorId};
+
+/// A matched remote writer.
+#[derive(Debug)]
+pub(super) struct WriterProxy {
+    guid: Guid,
+    /// Our reader.
+    reader: EntityId,
+    locators: Vec<Locator>,
+    pub(super) vendor: VendorId,
+    /// Both sides are reliable.
+    pub(super) reliable: bool,
+    /// Both sides are at least transient-local: the past is wanted.
+    pub(super) durable: bool,
+    /// Whether the start of our data is known; until then a reliable reader holds samples back.
+    pub(super) is_synchronised: bool,
+    /// Everything before has been delivered or given up; zero before the first best-effort sample.
+    pub(super) next: SequenceNumber,
+    pub(super) backlog: Backlog,
+    pub(super) heartbeat_count: Option<u32>,
+    pub(super) heartbeat_frag_count: Option<u32>,
+    count: u32,
+    /// The last request: its highest missing number and when.
+    asked: Option<(SequenceNumber, Instant)>,
+    /// When to knock again at a writer that has not said where our data begins, and how often we did.
+    pub(super) knock_at: Option<Instant>,
+    pub(super) knocked_at: Instant,
+    knocks: u32,
+}
+
+/// Knocks before giving up until the writer speaks by itself.
+const KNOCKS_MAX: u32 = 8;
+
+impl WriterProxy {
+    pub(super) fn new(
+        guid: Guid,
+        reader: EntityId,
+        locators: Vec<Locator>,
+        vendor: VendorId,
+        (reliable, durable): (bool, bool),
+        now: Instant,
+    ) -> Self {
+        Self {
+            guid,
+            reader,
+            locators,
+            vendor,
+            reliable,
+            durable,
+            is_synchronised: !reliable,
+            next: SequenceNumber::ZERO,
+            backlog: Backlog::default(),
+            heartbeat_count: None,
+            heartbeat_frag_count: None,
+            count: 0,
+            asked: None,
+            knock_at: None,
+            knocked_at: now,
+            knocks: 0,
+        }
+    }
+
+    /// Whether a sample with this number is news.
+    pub(super) fn wants(&self, sequence: SequenceNumber, cx: &mut Context<'_>) -> bool {
+        let is_known = sequence < self.next || self.backlog.is_known(sequence);
+        cx.statistics.duplicates += u64::from(is_known);
+        !is_known
+    }
+
+    /// Everything below `next` has been delivered or given up. Returns how many incomplete samples that dropped.
+    pub(super) fn advance(&mut self, next: SequenceNumber) -> u64 {
+        self.next = next;
+        self.backlog.drop_partials_below(next)
+    }
+
+    /// The start of our data is known.
+    pub(super) fn synchronise(&mut self) {
+        self.is_synchronised = true;
+        self.knock_at = None;
+    }
+
+    /// Asks a writer to say what it has: an acknowledgement of nothing that wants an answer.
+    pub(super) fn knock(&mut self, cx: &mut Context<'_>) {
+        self.knocks = self.knocks.saturating_add(1);
+        self.knocked_at = cx.now;
+        self.knock_at = (self.knocks < KNOCKS_MAX)
+            .then(|| cx.now + cx.timing.heartbeat_period * 2_u32.saturating_pow(self.knocks.min(7)));
+        self.send_acknack(cx, SequenceNumberSet::empty(SequenceNumber::FIRST), false);
+    }
+
+    /// Acknowledges what has been delivered.
+    pub(super) fn acknowledge(&mut self, cx: &mut Context<'_>) {
+        self.send_acknack(cx, SequenceNumberSet::empty(self.next), true);
+    }
+
+    fn send_acknack(&mut self, cx: &mut Context<'_>, missing: SequenceNumberSet, is_final: bool) {
+        self.count = self.count.wrapping_add(1);
+        let (reader, writer) = (self.reader, self.guid.entity);
+        let acknack = AckNack { reader, writer, missing, count: self.count, is_final };
+        self.send(cx, |message| message.ack_nack(&acknack));
+    }
+
+    fn send(&self, cx: &mut Context<'_>, build: impl FnOnce(&mut MessageWriter<'_>)) {
+        let mut datagram = cx.outbox.start();
+        datagram.to.extend_from_slice(&self.locators);
+        let mut message = MessageWriter::new(&mut datagram.bytes, cx.prefix);
+        message.info_destination(self.guid.prefix);
+        build(&mut message);
+        cx.send(datagram);
+    }
+
+    /// Answers a heartbeat when it asks, or when something is missing that was not just asked for.
+    ///
+    /// A full history asks for nothing: the writer keeps what it has, which is the flow control of keep-all.
+    pub(super) fn answer(&mut self, cx: &mut Context<'_>, heartbeat: &Heartbeat, is_full: bool) {
+        let mut missing = SequenceNumberSet::empty(self.next);
+        let mut partial = None;
+        if !is_full {
+            let end = heartbeat.last.0.min(self.next.0.saturating_add(SequenceNumberSet::SPAN_MAX - 1));
+            for number in (self.next.0..=end).map(SequenceNumber) {
+                if self.backlog.is_partial(number) {
+                    partial = partial.or(Some(number));
+                } else if !self.backlog.is_known(number) {
+                    missing.insert(number);
+                }
+            }
+        }
+        let is_missing = !missing.is_empty() || partial.is_some();
+        let lowest = missing.iter().next().or(partial);
+        let was_just_asked = self.asked.is_some_and(|(number, at)| {
+            lowest.is_some_and(|lowest| lowest <= number) && cx.now < at + cx.timing.nack_suppression
+        });
+        if is_missing && !was_just_asked {
+            self.asked = missing.iter().last().or(partial).map(|number| (number, cx.now));
+        } else if heartbeat.is_final {
+            return;
+        } else if is_missing {
+            missing = SequenceNumberSet::empty(self.next);
+            partial = None;
+        }
+        self.send_acknack(cx, missing, true);
+        if let Some(sequence) = partial {
+            self.ask_fragments(cx, sequence, FragmentNumber(u32::MAX));
+        }
+    }
+
+    /// Asks for the missing fragments, up to `last`, of a sample of which some have arrived.
+    pub(super) fn ask_fragments(
+        &mut self,
+        cx: &mut Context<'_>,
+        sequence: SequenceNumber,
+        last: FragmentNumber,
+    ) {
+        let Some(missing) = self.backlog.missing_fragments(sequence, last) else { return };
+        self.count = self.count.wrapping_add(1);
+        let (reader, writer) = (self.reader, self.guid.entity);
+        let nack = NackFrag { reader, writer, sequence, missing, count: self.count };
+        self.send(cx, |message| message.nack_frag(&nack));
+    }
+}
