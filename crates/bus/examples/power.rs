@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let participant = Participant::builder().domain(0).name("power example").build()?;
     match std::env::args().nth(1).as_deref() {
         Some("publish") => {
-            let publisher = participant.publisher::<NodePower>("demo/power").reliable().transient_local().build()?;
+            let publisher =
+                participant.publisher::<NodePower>("demo/power").reliable().transient_local().build()?;
             for step in 0..60 {
                 let sample = NodePower { host: "n001".into(), power_watts: 200.0 + f64::from(step) };
                 publisher.write(&sample)?;
@@ -29,8 +30,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         _ => {
-            let subscriber =
-                participant.subscriber::<NodePower>("demo/power").reliable().transient_local().keep_last(8).build()?;
+            let subscriber = participant
+                .subscriber::<NodePower>("demo/power")
+                .reliable()
+                .transient_local()
+                .keep_last(8)
+                .build()?;
             while let Some(sample) = subscriber.recv_timeout(Duration::from_secs(10))? {
                 match sample.data {
                     Data::Valid(power) => println!("{}: {} W", power.host, power.power_watts),

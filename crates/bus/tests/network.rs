@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use peers::{Namespace, Skip, skip};
+use peers::{Link, Namespace, Skip, skip};
 use serde_json::Value;
 
 fn example(name: &str) -> PathBuf {
@@ -191,5 +191,24 @@ fn killed_and_restarted() {
         // Dropping kills.
         drop(subscriber);
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Two hosts on one wire exchange samples, big ones too; each announces the address that leads to it.
+#[test]
+fn two_hosts() {
+    let link = match Link::create(2) {
+        Ok(link) => link,
+        Err(reason) => return skip("two_hosts", &reason),
+    };
+    let [here, there] = link.hosts() else { panic!("two hosts") };
+    let tail = ["--domain", "7", "--topic", "t", "--type", "Big", "--count", "5"];
+    let (subscribe, publish) = ([&["sub"], &tail[..]].concat(), [&["pub"], &tail[..]].concat());
+    let mut subscriber = Probe::start(there.command(example("peer")), &subscribe);
+    let status = here.command(example("peer")).args(publish).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    for k in 0..5 {
+        let line = subscriber.line();
+        assert_eq!((line["seq"].as_u64(), line["length"].as_u64()), (Some(k), Some(200_000)));
     }
 }
