@@ -51,7 +51,8 @@ pub(super) fn measure(domain: u32) -> Result<Footprint, Failure> {
 }
 
 fn gone(error: std::io::Error) -> Failure {
-    Failure::from_error(Exit::Failed, error).with_remedy("the benchmark's other process ended early: run it again")
+    Failure::from_error(Exit::Failed, error)
+        .with_remedy("the benchmark's other process ended early: run it again")
 }
 
 /// Thread ids and names of a process.
@@ -92,7 +93,11 @@ fn resident(root: &HostRoot, process: u32) -> Result<u64, Failure> {
 impl fmt::Display for Footprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "idle, one participant     {:8.2} wake-ups/s", self.idle_wakeups_per_second)?;
-        writeln!(f, "                          {:8.2} MiB resident", self.idle_resident_bytes as f64 / 1_048_576.0)?;
+        writeln!(
+            f,
+            "                          {:8.2} MiB resident",
+            self.idle_resident_bytes as f64 / 1_048_576.0
+        )?;
         writeln!(f, "idle, {CROWD} participants     {:8.2} wake-ups/s", self.crowd_wakeups_per_second)?;
         write!(f, "                          {:8} bus threads", self.crowd_bus_threads)
     }

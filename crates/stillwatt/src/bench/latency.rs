@@ -113,7 +113,8 @@ fn run(options: &BenchOptions, kind: Role, ours: u32, theirs: u32) -> Result<Run
     };
     let thread = node::thread::spawn(MEASURE, Placement::Cpus(CpuList::from_iter([ours])), body)
         .map_err(|error| Failure::from_error(Exit::Failed, error))?;
-    let result = thread.join().unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the measurement panicked")));
+    let result =
+        thread.join().unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the measurement panicked")));
     drop(peer);
     result
 }
@@ -191,8 +192,11 @@ fn ping(domain: u32, kind: Role, size: u32, samples: usize) -> Result<Run, Failu
         .map_err(fault)?;
     let second = Duration::from_secs(1);
     if !publisher.wait_for_match(1, 10 * second) || !subscriber.wait_for_match(1, 10 * second) {
-        return Err(Failure::new(Exit::Failed, "the benchmark's two processes did not find each other in 10 s")
-            .with_remedy("see what `stillwatt doctor` says of multicast"));
+        return Err(Failure::new(
+            Exit::Failed,
+            "the benchmark's two processes did not find each other in 10 s",
+        )
+        .with_remedy("see what `stillwatt doctor` says of multicast"));
     }
     node::clock::sleep(Duration::from_millis(300));
     let first = Message { id: 1, seq: 0, data: vec![1; size as usize] };

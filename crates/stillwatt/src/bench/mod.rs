@@ -72,7 +72,10 @@ impl BenchOptions {
             Some(Only::Latency) => " --only latency",
             Some(Only::Footprint) => " --only footprint",
         };
-        format!("stillwatt bus bench{only} --size {} --samples {} --runs {}", self.size, self.samples, self.runs)
+        format!(
+            "stillwatt bus bench{only} --size {} --samples {} --runs {}",
+            self.size, self.samples, self.runs
+        )
     }
 
     /// Measures and prints.
@@ -96,8 +99,8 @@ impl BenchOptions {
             footprint,
         };
         if self.json {
-            let text = serde_json::to_string(&report)
-                .map_err(|error| Failure::from_error(Exit::Failed, error))?;
+            let text =
+                serde_json::to_string(&report).map_err(|error| Failure::from_error(Exit::Failed, error))?;
             output.line(&text)?;
         } else {
             report.print(output)?;
@@ -108,7 +111,8 @@ impl BenchOptions {
 
 fn host() -> Host {
     let root = node::HostRoot::machine();
-    let read = |path| node::SysRoot::read(&root, path).map(|text| text.trim().to_string()).unwrap_or_default();
+    let read =
+        |path| node::SysRoot::read(&root, path).map(|text| text.trim().to_string()).unwrap_or_default();
     Host {
         name: read("proc/sys/kernel/hostname"),
         kernel: read("proc/sys/kernel/osrelease"),
@@ -119,10 +123,14 @@ fn host() -> Host {
 
 impl Report {
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        output.line(&format!("{}   (kernel {}, {} CPUs)", self.command, self.host.kernel, self.host.online_cpus))?;
+        output.line(&format!(
+            "{}   (kernel {}, {} CPUs)",
+            self.command, self.host.kernel, self.host.online_cpus
+        ))?;
         if !self.latency.is_empty() {
             output.line("")?;
-            output.line("half round trip, µs       median of runs   (lowest .. highest)   p99     x floor")?;
+            output
+                .line("half round trip, µs       median of runs   (lowest .. highest)   p99     x floor")?;
             for row in &self.latency {
                 output.line(&row.to_string())?;
             }

@@ -78,9 +78,9 @@ impl PeerOptions {
             Role::Floor => return answer_datagrams(),
             Role::BestEffort | Role::Reliable => vec![answer_samples(self.domain, self.role)?],
             Role::Idle => vec![join(self.domain, "idle")?],
-            Role::Crowd => {
-                (0..CROWD).map(|index| join(self.domain, &format!("crowd {index}"))).collect::<Result<_, _>>()?
-            }
+            Role::Crowd => (0..CROWD)
+                .map(|index| join(self.domain, &format!("crowd {index}")))
+                .collect::<Result<_, _>>()?,
         };
         ready("ready");
         wait_for_end();
@@ -90,7 +90,11 @@ impl PeerOptions {
 }
 
 fn join(domain: u32, name: &str) -> Result<Participant, Failure> {
-    Participant::builder().domain(domain).name(name).build().map_err(|error| Failure::from_error(Exit::Failed, error))
+    Participant::builder()
+        .domain(domain)
+        .name(name)
+        .build()
+        .map_err(|error| Failure::from_error(Exit::Failed, error))
 }
 
 fn ready(line: &str) {
@@ -160,7 +164,8 @@ impl PeerProcess {
             command.args(["--cpu", &cpu.to_string()]);
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(fault)?;
-        let stdout = child.stdout.take().ok_or_else(|| Failure::new(Exit::Failed, "the peer has no output"))?;
+        let stdout =
+            child.stdout.take().ok_or_else(|| Failure::new(Exit::Failed, "the peer has no output"))?;
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
         stdout.read_line(&mut line).map_err(fault)?;
@@ -168,7 +173,10 @@ impl PeerProcess {
         if line.is_empty() {
             let _ = child.wait();
             return Err(Failure::new(Exit::Failed, "the benchmark's other process did not start")
-                .with_remedy(format!("run it by hand: stillwatt bus bench-peer {} --domain {domain}", role.name())));
+                .with_remedy(format!(
+                    "run it by hand: stillwatt bus bench-peer {} --domain {domain}",
+                    role.name()
+                )));
         }
         Ok(Self { child, line, _stdout: stdout })
     }
