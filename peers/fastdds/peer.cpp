@@ -391,7 +391,13 @@ int subscribe(const Options& options, DomainParticipant* participant, Topic* top
         } else if (info.instance_state == NOT_ALIVE_DISPOSED_INSTANCE_STATE) {
             const auto key = keys.find(info.instance_handle);
             if (key == keys.end()) {
-                say("{\"disposed\": null}");
+                std::string hash;
+                for (int i = 0; i < 16; i++) {
+                    char digits[3];
+                    std::snprintf(digits, sizeof digits, "%02x", info.instance_handle.value[i]);
+                    hash += digits;
+                }
+                say("{\"disposed\": null, \"handle\": \"%s\"}", hash.c_str());
             } else {
                 disposed.insert(key->second);
                 say("{\"disposed\": %" PRIu32 "}", key->second);

@@ -38,7 +38,8 @@ impl Options {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         while let Some(argument) = arguments.next() {
             let name = argument.strip_prefix("--").ok_or_else(|| format!("unexpected {argument:?}"))?;
-            let value = if name == "dispose" { Some(String::new()) } else { arguments.next() };
+            let value =
+                if matches!(name, "dispose" | "gate") { Some(String::new()) } else { arguments.next() };
             values
                 .entry(name.into())
                 .or_default()
@@ -86,7 +87,7 @@ fn report_events(participant: &Participant) {
     for event in participant.take_events() {
         match event {
             ParticipantEvent::IncompatibleQos { policies, .. } => {
-                let names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
+                let names: Vec<String> = policies.iter().map(|policy| policy.name().to_lowercase()).collect();
                 println!("{{\"incompatible_qos\": \"{}\"}}", names.join(" "));
             }
             ParticipantEvent::InconsistentType { type_name, .. } => {
@@ -116,7 +117,12 @@ fn publish<T: DdsType>(
             return Ok(false);
         }
         // A best-effort or volatile reader may match a moment after we did.
-        std::thread::sleep(Duration::from_millis(300));
+        if options.values.contains_key("gate") {
+            let mut line = String::new();
+            std::io::stdin().read_line(&mut line).map_err(|error| error.to_string())?;
+        } else {
+            std::thread::sleep(Duration::from_millis(1500));
+        }
     }
     for k in 0..count {
         publisher.write(&sample(k)).map_err(|error| error.to_string())?;
@@ -146,9 +152,14 @@ fn subscribe<T: DdsType + 'static>(
     let count = options.number("count", 20.0)? as usize;
     let end = node::clock::monotonic() + options.seconds("timeout", 20.0)?;
     let wants_disposed = if options.values.contains_key("dispose") { 3.min(count) } else { 0 };
-    let (mut got, mut disposed) = (0, 0);
+    let (mut got, mut disposed, mut matched) = (0, 0, 0);
     while (got < count || disposed < wants_disposed) && node::clock::monotonic() < end {
-        match subscriber.recv_timeout(Duration::from_millis(100)) {
+        let current = subscriber.matched().current;
+        if current != matched {
+            matched = current;
+            println!("{{\"matched\": {matched}}}");
+        }
+        match subscriber.recv_timeout(Duration::from_millis(50)) {
             Ok(Some(sample)) => match sample.data {
                 Data::Valid(value) => {
                     got += 1;
@@ -158,7 +169,8 @@ fn subscribe<T: DdsType + 'static>(
                     disposed += 1;
                     println!("{{\"disposed\": {}}}", key(&value));
                 }
-                Data::Disposed(None) | Data::Unregistered(_) => {}
+                Data::Disposed(None) => println!("{{\"disposed\": null}}"),
+                Data::Unregistered(_) => {}
             },
             Ok(None) => report_events(participant),
             Err(error) => return Err(error.to_string()),

@@ -70,6 +70,9 @@ impl std::error::Error for StartPeerError {
 pub struct Peer {
     name: &'static str,
     command: Command,
+    /// The role comes first on the command line, whenever it was chosen.
+    role: Vec<String>,
+    arguments: Vec<String>,
     timeout: Duration,
     linger: Duration,
 }
@@ -100,17 +103,15 @@ impl Peer {
     /// When `program` does not exist.
     pub fn stillwatt(namespace: &Namespace, program: &Path) -> Result<Self, Skip> {
         if !program.is_file() {
-            return Err(Skip::new(format!(
-                "{} is missing: cargo build --workspace --examples",
-                program.display()
-            )));
+            return Err(Skip::new(format!("{} is missing: cargo build --examples", program.display())));
         }
         Ok(Self::new("stillwatt", namespace, program))
     }
 
     fn new(name: &'static str, namespace: &Namespace, program: &Path) -> Self {
         let (timeout, linger) = (Duration::from_secs(20), Duration::from_secs(2));
-        Self { name, command: namespace.command(program), timeout, linger }
+        let command = namespace.command(program);
+        Self { name, command, role: Vec::new(), arguments: Vec::new(), timeout, linger }
     }
 
     /// The name that its samples carry: `cyclone`, `fastdds` or `stillwatt`.
@@ -131,8 +132,9 @@ impl Peer {
     }
 
     fn role(mut self, role: &str, domain: u32, topic: &str, kind: Kind, count: u32) -> Self {
-        self.command.args([role, "--domain", &domain.to_string(), "--topic", topic]);
-        self.command.args(["--type", &format!("{kind:?}"), "--count", &count.to_string()]);
+        let (domain, kind, count) = (domain.to_string(), format!("{kind:?}"), count.to_string());
+        let role = [role, "--domain", &domain, "--topic", topic, "--type", &kind, "--count", &count];
+        self.role = role.map(String::from).to_vec();
         self
     }
 
@@ -189,7 +191,7 @@ impl Peer {
     /// Any other argument.
     #[must_use]
     pub fn argument(mut self, argument: &str) -> Self {
-        self.command.arg(argument);
+        self.arguments.push(argument.to_string());
         self
     }
 
@@ -198,6 +200,7 @@ impl Peer {
     /// # Errors
     /// When the program cannot be started.
     pub fn start(mut self) -> Result<Running, StartPeerError> {
+        self.command.args(&self.role).args(&self.arguments);
         self.command.args(["--timeout", &self.timeout.as_secs_f64().to_string()]);
         self.command.args(["--linger", &self.linger.as_secs_f64().to_string()]);
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -315,11 +318,20 @@ impl Running {
         Finished { name: self.name, code, lines: std::mem::take(&mut self.seen), stderr }
     }
 
+    /// Ends the peer now and returns what it printed so far; the exit code is absent unless it had ended by itself.
+    pub fn stop(mut self) -> Finished {
+        let code = self.child.try_wait().ok().flatten().and_then(|status| status.code());
+        self.end();
+        let mut finished = self.finish();
+        finished.code = code;
+        finished
+    }
+
     fn next_line(&mut self) -> Option<Value> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
             // What is not JSON is kept as text, so that a failed assertion shows it.
-            Ok(line) => Some(serde_json::from_str(&line).unwrap_or(Value::String(line))),
+            Ok(line) => Some(serde_json::from_str(&line).map_or(Value::String(line), real_value)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
     }
@@ -329,6 +341,16 @@ impl Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The field `value` as a real number: some programs print 3.0 as `3`, which JSON has as an integer.
+fn real_value(mut line: Value) -> Value {
+    if let Some(value) = line.get_mut("value")
+        && let Some(number) = value.as_f64()
+    {
+        *value = number.into();
+    }
+    line
 }
 
 impl Drop for Running {
