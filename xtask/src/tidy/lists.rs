@@ -36,6 +36,17 @@ pub(crate) fn render(document: &str, sources: &[Source]) -> Result<String, Strin
     Ok(text)
 }
 
+/// Paths named in the document's code spans, below folders of the project, that do not exist.
+pub(crate) fn dead_paths(document: &str, sources: &[Source]) -> Vec<String> {
+    let spans = document.split('`').skip(1).step_by(2);
+    let is_ours = |span: &&str| {
+        let below = ["crates/", "xtask/", "tests/", "peers/"].iter().any(|folder| span.starts_with(folder));
+        below && !span.contains(char::is_whitespace) && !span.starts_with("tests/cases")
+    };
+    let exists = |path: &str| sources.iter().any(|source| source.path.starts_with(path));
+    spans.filter(is_ours).filter(|span| !exists(span)).map(String::from).collect()
+}
+
 /// The first line in which two documents differ, in both versions.
 pub(crate) fn first_difference(current: &str, wanted: &str) -> String {
     let ends = [None].into_iter().cycle();
@@ -138,6 +149,14 @@ mod tests {
     fn missing_markers_are_named() {
         assert!(render("# A\n", &[]).unwrap_err().contains("tidy:impure-files"));
         assert!(render(EMPTY, &[]).unwrap().contains("None."));
+    }
+
+    /// A path that no longer exists is found; files and folders that do exist are not.
+    #[test]
+    fn dead_paths_are_found() {
+        let sources = [source("crates/a/src/run.rs", "")];
+        let document = "`crates/a/src`, `crates/a/src/run.rs`, `crates/a/src/gone.rs`, `node::thread`";
+        assert_eq!(dead_paths(document, &sources), ["crates/a/src/gone.rs"]);
     }
 
     /// The difference shown is the first one, also when one document is longer.

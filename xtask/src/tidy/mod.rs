@@ -86,6 +86,10 @@ fn check_lists(sources: &[Source], mode: Mode) -> Vec<Finding> {
     let Some(current) = sources.iter().find(|source| source.path.as_os_str() == ARCHITECTURE) else {
         return finding("is missing".into());
     };
+    let dead = lists::dead_paths(&current.text, sources);
+    if !dead.is_empty() {
+        return finding(format!("names what does not exist: {}", dead.join(", ")));
+    }
     let wanted = match lists::render(&current.text, sources) {
         Ok(wanted) => wanted,
         Err(problem) => return finding(problem),

@@ -25,10 +25,15 @@ impl Source {
         self.is_rust() && !self.path.iter().any(|part| part.to_str().is_some_and(is_test))
     }
 
-    /// The text up to the unit tests at its end.
+    /// The text up to the first module that only tests have.
     pub(crate) fn without_tests(&self) -> &str {
-        let start = self.text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(self.text.len());
-        self.text.get(..start).unwrap_or_default()
+        let is_module = |start: &usize| {
+            let rest = self.text.get(start + TEST_ONLY.len()..).unwrap_or_default();
+            let first = rest.lines().next().unwrap_or_default();
+            first.ends_with('{') && first.split_whitespace().any(|word| word == "mod")
+        };
+        let end = self.text.match_indices(TEST_ONLY).map(|(start, _)| start).find(is_module);
+        end.and_then(|end| self.text.get(..end)).unwrap_or(&self.text)
     }
 
     /// The inner attributes before the module text, joined to one line each.
@@ -60,6 +65,9 @@ impl Source {
         Some(reason.trim_start_matches("I/O shell:").trim().to_string())
     }
 }
+
+/// Precedes an item that only tests have.
+const TEST_ONLY: &str = "\n#[cfg(test)]\n";
 
 /// The lint that fences clocks, files, sockets, processes, threads and the environment.
 pub(crate) const SHELL_LINT: &str = concat!("clippy::", "disallowed_methods");
@@ -93,10 +101,14 @@ mod tests {
         }
     }
 
-    /// The unit tests at the end of a file are not its code.
+    /// The test modules at the end of a file are not its code; a single test-only item is no end.
     #[test]
     fn tests_are_cut_off() {
-        let text = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n";
-        assert_eq!(source("a.rs", text).without_tests(), "fn a() {}\n");
+        for module in ["mod tests {", "pub(crate) mod conformance {"] {
+            let text = format!(
+                "#[cfg(test)]\nuse x::y;\n\n#[cfg(test)]\nuse x::z;\nfn a() {{}}\n\n#[cfg(test)]\n{module}\n}}\n"
+            );
+            assert!(source("a.rs", &text).without_tests().ends_with("fn a() {}\n"), "{module}");
+        }
     }
 }
