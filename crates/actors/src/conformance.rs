@@ -3,8 +3,10 @@
 //! The suites take time from their subject and touch nothing else. They return the first broken promise instead of
 //! panicking, so that a shipped tool can run them against a foreign implementation too.
 
+mod monitor;
 mod node_manager;
 
+pub use monitor::{MonitorSubject, monitor};
 pub use node_manager::{NodeManagerSubject, node_manager};
 
 /// A promise that an implementation did not keep.

@@ -16,3 +16,6 @@ pub mod node_manager;
 pub mod reference;
 pub mod synthetic;
 pub mod topic;
+
+/// The threads that this crate may start, for thread lists and tests.
+pub const THREAD_ROLES: [node::thread::Role; 2] = [node_manager::service::ROLE, monitor::service::ROLE];

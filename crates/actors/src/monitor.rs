@@ -1,13 +1,18 @@
 //! The monitor: takes telemetry of nodes and jobs, keeps the latest of it, and records it where asked.
 //!
-//! The trait and [`history`] are pure; [`recorder`] writes a file.
+//! The trait and [`history`] are pure; [`recorder`] writes a file, [`client`] and [`service`] are shells on the bus.
 
+pub mod client;
 pub mod history;
 pub mod recorder;
+pub mod service;
+
+use std::collections::BTreeMap;
 
 use units::Instant;
 
-use crate::message::{Event, JobTelemetry, NodeTelemetry, Severity, event_code};
+use crate::message::{Event, JobTelemetry, MetricDescriptor, NodeTelemetry, Severity, event_code};
+use crate::metric::MetricId;
 use history::{History, Limits, RejectError};
 use recorder::Recorder;
 
@@ -48,15 +53,23 @@ pub struct ReferenceMonitor {
     history: History,
     recorder: Option<Recorder>,
     events: Vec<Event>,
+    descriptors: BTreeMap<MetricId, MetricDescriptor>,
 }
 
 /// Events that wait for [`ReferenceMonitor::take_events`]; more are not kept, the counters stay.
 const EVENTS_MAX: usize = 256;
+/// Metrics whose meaning is kept; of further ones only the numbers are known.
+const DESCRIPTORS_MAX: usize = 4096;
 
 impl ReferenceMonitor {
     /// A monitor without history.
     pub fn new(limits: Limits) -> Self {
-        Self { history: History::new(limits), recorder: None, events: Vec::new() }
+        Self {
+            history: History::new(limits),
+            recorder: None,
+            events: Vec::new(),
+            descriptors: BTreeMap::new(),
+        }
     }
 
     /// The same with a recording. The history goes on whatever happens to the recording.
@@ -74,6 +87,22 @@ impl ReferenceMonitor {
     /// The recording and its counters.
     pub fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
+    }
+
+    /// Keeps what a metric means. The first description of a number stays, so that nobody can rename a metric.
+    pub fn learn(&mut self, descriptor: &MetricDescriptor) {
+        let id = MetricId::new(descriptor.id);
+        if self.descriptors.len() < DESCRIPTORS_MAX && !self.descriptors.contains_key(&id) {
+            self.descriptors.insert(id, descriptor.clone());
+            if let Some(recorder) = &mut self.recorder {
+                recorder.learn(descriptor);
+            }
+        }
+    }
+
+    /// What is known about a metric.
+    pub fn descriptor(&self, metric: MetricId) -> Option<&MetricDescriptor> {
+        self.descriptors.get(&metric)
     }
 
     /// What happened to the recording since the last call. Headers are empty.

@@ -2,9 +2,13 @@
 //!
 //! The machine is pure; its faults are set from outside, so that a test can make any step fail.
 
+mod job_manager;
 mod machine;
+mod monitor;
 
+pub use job_manager::{JobManagerError, SyntheticJob, SyntheticJobManager};
 pub use machine::{Fault, SyntheticHandle, SyntheticMachine, SyntheticProfile};
+pub use monitor::SyntheticMonitor;
 
 use crate::node_manager::manager::{Manager, ManagerConfig};
 

@@ -1,7 +1,7 @@
 //! Node managers over the real bus. Goals: every answer is attributed or its node named as missing, leases end by
 //! themselves, nothing changes on an unsigned word from the network, and replacing a node manager goes unnoticed.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,6 +5,7 @@
 //! A failed write loses records, is counted and retried after a while; the file is never truncated. After a failure
 //! the recording goes on in a new line, so at most the line in which the disk filled up is damaged.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use units::Instant;
 
 use crate::device::Device;
-use crate::message::{JobTelemetry, NodeTelemetry, Quality, SampleFlags};
+use crate::message::{JobTelemetry, MetricDescriptor, NodeTelemetry, Quality, SampleFlags};
 use crate::metric::{MetricId, Unit};
 
 /// A recording that goes to one file.
@@ -30,6 +31,8 @@ pub struct Recorder {
     /// Lost since the recording failed.
     lost_now: u64,
     text: String,
+    /// Names and units of metrics that are not canonical.
+    names: BTreeMap<MetricId, (String, Unit)>,
 }
 
 /// Why a recording could not be opened or written.
@@ -120,6 +123,7 @@ impl Recorder {
             lost: 0,
             lost_now: 0,
             text: String::new(),
+            names: BTreeMap::new(),
         }
     }
 
@@ -136,6 +140,17 @@ impl Recorder {
     /// Records that could not be written.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Takes the name and unit of a metric that is not canonical; without them its number and the unit `count` stand.
+    /// The caller bounds how many.
+    pub fn learn(&mut self, descriptor: &MetricDescriptor) {
+        let id = MetricId::new(descriptor.id);
+        if id.canonical().is_none()
+            && let Some(unit) = Unit::from_code(descriptor.unit)
+        {
+            self.names.insert(id, (quoted(&descriptor.name), unit));
+        }
     }
 
     /// Records the samples of a node. Blocks as long as the file system does.
@@ -157,7 +172,7 @@ impl Recorder {
                 bounds: (sample.min, sample.max),
                 unit: None,
             };
-            row.write(&mut text);
+            row.write(&mut text, &self.names);
         }
         let written = self.append(now, &text, telemetry.samples.len() as u64);
         self.text = text;
@@ -180,7 +195,7 @@ impl Recorder {
             bounds: (value, value),
             unit: Unit::from_code(telemetry.unit),
         };
-        row.write(&mut text);
+        row.write(&mut text, &self.names);
         let written = self.append(now, &text, 1);
         self.text = text;
         written
@@ -265,15 +280,18 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut String, names: &BTreeMap<MetricId, (String, Unit)>) {
         let seconds = |nanos: u64| format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
-        let unit = self.metric.canonical().map(|metric| metric.unit).or(self.unit).unwrap_or(Unit::Count);
+        let known = names.get(&self.metric);
+        let unit = self.metric.canonical().map(|metric| metric.unit).or(known.map(|(_, unit)| *unit));
+        let unit = unit.or(self.unit).unwrap_or(Unit::Count);
+        let name = known.map_or_else(|| self.metric.to_string(), |(name, _)| name.clone());
         // Writing to a String cannot fail.
         let _ = write!(text, "{},{}", seconds(self.window.0), seconds(self.window.1));
         for part in &self.who {
             let _ = write!(text, ",{part}");
         }
-        let _ = write!(text, ",{},{},{},{}", self.device, self.metric, self.quality, self.flags);
+        let _ = write!(text, ",{},{},{},{}", self.device, name, self.quality, self.flags);
         for column in UNITS {
             text.push(',');
             if column == unit {

@@ -10,9 +10,11 @@ use units::{Instant, Timestamp};
 use super::history::*;
 use super::recorder::{RecordError, Recorder};
 use super::*;
+use crate::conformance::{self, MonitorSubject};
 use crate::device::Device;
 use crate::message::{Header, Sample};
 use crate::metric::{MetricId, Unit};
+use crate::synthetic::SyntheticMonitor;
 
 fn telemetry(host: &str, sequence: u64, value: f64) -> NodeTelemetry {
     let writer = [host.bytes().next_back().unwrap_or(0); 16];
@@ -199,6 +201,75 @@ fn recording() {
     assert_eq!(scratch.read("foreign.csv"), "a,b,c\n1,2,3\n");
     let unwritable = Recorder::open(&scratch.0.join("no/such/folder.csv")).unwrap_err().to_string();
     assert!(unwritable.contains("folder.csv") && unwritable.contains("writable"), "{unwritable}");
+}
+
+/// A metric that is not canonical is recorded under its own name and unit once they are known.
+#[test]
+fn learned_names() {
+    let scratch = Scratch::new("names");
+    let path = scratch.0.join("names.csv");
+    let mut monitor = ReferenceMonitor::new(Limits::default()).with_recorder(Recorder::open(&path).unwrap());
+    let id = MetricId::custom("hwmon.voltage board/in0");
+    let descriptor = MetricDescriptor {
+        name: "hwmon.voltage board/in0".into(),
+        id: id.get(),
+        unit: Unit::Volt.code(),
+        ..MetricDescriptor::default()
+    };
+    monitor.learn(&descriptor);
+    monitor.learn(&MetricDescriptor { name: "renamed".into(), ..descriptor });
+    let mut report = telemetry("n1", 1, 12.1);
+    report.samples[0].metric = id.get();
+    monitor.report_node_telemetry(Instant::ZERO, &report).unwrap();
+    let text = scratch.read("names.csv");
+    let (columns, row) = text.split_once('\n').unwrap();
+    let column = columns.split(',').position(|name| name == "value_volts").unwrap();
+    assert_eq!(row.split(',').nth(column), Some("12.1"), "{row}");
+    assert!(row.contains(",hwmon.voltage board/in0,"), "{row}");
+}
+
+impl MonitorSubject for ReferenceMonitor {
+    fn monitor(&mut self) -> &mut dyn Monitor {
+        self
+    }
+
+    fn node_values(&mut self, host: &str, metric: MetricId) -> Vec<f64> {
+        let query = Query { metric: Some(metric), host: Some(host.into()), ..Query::default() };
+        values(self.history(), &query)
+    }
+
+    fn job_values(&mut self, job: u64, metric: MetricId) -> Vec<f64> {
+        values(self.history(), &Query { metric: Some(metric), job: Some(job), ..Query::default() })
+    }
+}
+
+impl MonitorSubject for SyntheticMonitor {
+    fn monitor(&mut self) -> &mut dyn Monitor {
+        self
+    }
+
+    fn node_values(&mut self, host: &str, metric: MetricId) -> Vec<f64> {
+        let reports = self.nodes.iter().filter(|report| report.header.host == host);
+        let samples = reports.flat_map(|report| &report.samples);
+        samples.filter(|sample| sample.metric_id() == metric).map(|sample| sample.value).collect()
+    }
+
+    fn job_values(&mut self, job: u64, metric: MetricId) -> Vec<f64> {
+        let reports = self.jobs.iter().filter(|report| report.job == job && report.metric == metric.get());
+        reports.map(|report| report.value).collect()
+    }
+}
+
+fn values(history: &History, query: &Query) -> Vec<f64> {
+    let slices = history.query(query);
+    slices.iter().flat_map(|slice| &slice.points).map(|point| point.value).collect()
+}
+
+/// The reference and the synthetic monitor keep every promise of a monitor.
+#[test]
+fn monitors_conform() {
+    conformance::monitor(&mut ReferenceMonitor::new(Limits::default())).unwrap();
+    conformance::monitor(&mut SyntheticMonitor::default()).unwrap();
 }
 
 /// When the disk is full or the folder vanishes, the history goes on, the loss is counted, one event says so, and
