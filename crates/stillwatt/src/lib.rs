@@ -6,6 +6,8 @@ pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod dynamic_json;
+pub mod interrupt;
+pub mod known_types;
 pub mod report;
 pub mod snapshot;
 pub mod state;

@@ -40,11 +40,11 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check what works on this machine, what does not, and what to do about it
-    Doctor(doctor::DoctorArguments),
-    /// Look at the bus, and measure it
+    /// Look at a DDS domain, read and write its topics, measure the bus
     #[command(subcommand)]
     Bus(bus::BusCommand),
+    /// Check what works on this machine, what does not, and what to do about it
+    Doctor(doctor::DoctorArguments),
     /// Look at this machine: its sensors and what they say
     #[command(subcommand)]
     Node(node::NodeCommand),
@@ -79,8 +79,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
-        Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Bus(command) => bus::run(&command, &mut output),
+        Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
