@@ -125,9 +125,9 @@ fn made_up_bus(sequence: u64) -> BusActivity {
         type_name: type_name.to_owned(),
         writers: 1,
         readers: 1,
-        samples_total: (phase * rate) as u64,
-        samples_per_second: rate,
-        lost_total: lost,
+        samples_total: Some((phase * rate) as u64),
+        samples_per_second: Some(rate),
+        lost_total: Some(lost),
     };
     BusActivity {
         domain: 0,

@@ -112,16 +112,16 @@ pub struct TopicActivity {
     /// The name of its type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Matched or announced writers.
+    /// Writers in the domain.
     pub writers: u64,
-    /// Matched or announced readers.
+    /// Readers in the domain.
     pub readers: u64,
-    /// Samples received by readers of this process since the start.
-    pub samples_total: u64,
-    /// Samples received in the last second.
-    pub samples_per_second: f64,
-    /// Samples that readers of this process know to have missed.
-    pub lost_total: u64,
+    /// Samples that this process read since the start; `None` where it does not read the topic.
+    pub samples_total: Option<u64>,
+    /// Samples read in the last second; `None` where this process does not read the topic.
+    pub samples_per_second: Option<f64>,
+    /// Samples that this process knows to have missed; `None` where it does not read the topic.
+    pub lost_total: Option<u64>,
 }
 
 /// What the bus carried so far.
@@ -264,9 +264,9 @@ mod tests {
                     type_name: "NodeTelemetry".to_owned(),
                     writers: 1,
                     readers: 1,
-                    samples_total: 12,
-                    samples_per_second: 1.0,
-                    lost_total: 0,
+                    samples_total: Some(12),
+                    samples_per_second: Some(1.0),
+                    lost_total: Some(0),
                 }],
                 samples_received_total: 12,
                 samples_sent_total: 13,

@@ -40,9 +40,9 @@ fn topic(name: &str, samples_total: u64, lost_total: u64) -> TopicActivity {
         type_name: format!("{name}::Type"),
         writers: 2,
         readers: 3,
-        samples_total,
-        samples_per_second: 1.5,
-        lost_total,
+        samples_total: Some(samples_total),
+        samples_per_second: Some(1.5),
+        lost_total: Some(lost_total),
     }
 }
 

@@ -14,6 +14,10 @@ const element = (name, { text, ...attributes } = {}, children = []) => {
   return made;
 };
 
+/** A topic that this process does not read has no counts, which is not the same as none. */
+const known = (value, shown) => (value === null ? "not read" : shown(value));
+const rate = (value) => show("rate", value);
+
 const topicOf = (snapshot, name) => snapshot.bus.topics.find((topic) => topic.name === name);
 
 /** The rows are kept between updates, so that focus and an open detail stay. */
@@ -44,7 +48,7 @@ export class TopicTable {
     let previous = null;
     for (const topic of topics) {
       const row = this.#rows.get(topic.name) ?? this.#add(topic.name);
-      const cells = [topic.writers, topic.readers].map(count).concat(show("rate", topic.samples_per_second), count(topic.samples_total), count(topic.lost_total));
+      const cells = [topic.writers, topic.readers].map(count).concat(topic.samples_total === null ? ["", "not read", ""] : [rate(topic.samples_per_second), count(topic.samples_total), count(topic.lost_total)]);
       cells.forEach((text, index) => (row.cells[index].textContent = text));
       row.cells.at(-1).classList.toggle("is-bad", topic.lost_total > 0);
       if (previous ? previous.nextSibling !== row.line : this.#body.firstChild !== row.line) {
@@ -96,7 +100,7 @@ export class TopicTable {
       isArea: true,
       picks: [(snapshot) => topicOf(snapshot, name)?.samples_per_second],
       range: (values) => [0, Math.max(1, ...values) * 1.15],
-      reason: () => "topic not seen",
+      reason: () => "this process does not read the topic",
     });
     this.#fill(row, topicOf(this.#seen.snapshots.at(-1), name));
     row.line.scrollIntoView({ block: "start" });
@@ -107,9 +111,9 @@ export class TopicTable {
       ["Type", topic.type],
       ["Writers", count(topic.writers)],
       ["Readers", count(topic.readers)],
-      ["Samples", count(topic.samples_total)],
-      ["Rate", show("rate", topic.samples_per_second)],
-      ["Lost", count(topic.lost_total)],
+      ["Samples", known(topic.samples_total, count)],
+      ["Rate", known(topic.samples_per_second, rate)],
+      ["Lost", known(topic.lost_total, count)],
     ];
     row.facts.replaceChildren(...facts.map(([name, text]) => element("div", {}, [element("dt", { text: name }), element("dd", { text })])));
     row.chart.update(this.#seen.snapshots, this.#seen.seconds);
