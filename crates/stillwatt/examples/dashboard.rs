@@ -1,19 +1,15 @@
-#![expect(
-    clippy::disallowed_methods,
-    reason = "I/O shell: clock and thread of a program for working on the page"
-)]
 //! The dashboard on made-up readings, for working on the page: `cargo run -p stillwatt --example dashboard`.
 //!
 //! Starts with ten minutes of history. `--absent` shows a machine that can read next to nothing.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use stillwatt::snapshot::{
     BusActivity, FrequencyReading, MemoryReading, MonitorActivity, PowerReading, Quality, SCHEMA, SelfCost,
     Snapshot, TemperatureReading, TopicActivity, UtilisationReading,
 };
-use stillwatt::web::{Feed, Severity, bind, serve};
+use stillwatt::web::{Dashboard, Feed, Severity, bind};
 
 const HISTORY: u64 = 600;
 
@@ -40,22 +36,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for sequence in 1..=HISTORY {
         feed.publish(&made_up(sequence, start + sequence as f64, is_absent, &feed))?;
     }
-    let producer = Arc::clone(&feed);
-    std::thread::spawn(move || {
-        for sequence in HISTORY + 1.. {
-            std::thread::sleep(Duration::from_secs(1));
-            let snapshot = made_up(sequence, unix_seconds(), is_absent, &producer);
-            if producer.publish(&snapshot).is_err() {
-                return;
-            }
-        }
-    });
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(bound, feed))?;
+    let _dashboard = Dashboard::start(bound, Arc::clone(&feed))?;
+    for sequence in HISTORY + 1.. {
+        node::clock::sleep(Duration::from_secs(1));
+        feed.publish(&made_up(sequence, unix_seconds(), is_absent, &feed))?;
+    }
     Ok(())
 }
 
 fn unix_seconds() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    node::clock::wall().unix_seconds()
 }
 
 fn made_up(sequence: u64, time: f64, is_absent: bool, feed: &Feed) -> Snapshot {
@@ -105,8 +95,8 @@ fn made_up(sequence: u64, time: f64, is_absent: bool, feed: &Feed) -> Snapshot {
         },
         bus: made_up_bus(sequence),
         monitor: MonitorActivity {
-            history_samples: sequence.min(3600),
-            history_samples_max: 3600,
+            history_series: 31,
+            history_samples: 31 * sequence.min(600),
             ..Default::default()
         },
         dashboard: feed.activity(),

@@ -5,10 +5,13 @@
 pub mod bench;
 pub mod cli;
 pub mod config;
+pub mod domain;
 pub mod dynamic_json;
 pub mod interrupt;
 pub mod known_types;
+pub mod machine;
 pub mod observer;
+pub mod own_cost;
 pub mod report;
 pub mod snapshot;
 pub mod state;

@@ -5,12 +5,14 @@
 //! as node managers. Topics of others are listed and not read: reading them would load their writers.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
-use actors::message::{self, Event, MetricDescriptor, NmStatus, NodeTelemetry};
+use actors::message::{self, Event, JobTelemetry, MetricDescriptor, NmStatus, NodeTelemetry};
+use actors::monitor::{Monitor as _, ReferenceMonitor};
 use actors::topic::{self, Topic};
 use bus::{
-    BusStatistics, CreateError, Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, ReceiveError,
-    Subscriber, Target, UntypedSubscriber,
+    BusStatistics, CreateError, Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Subscriber,
+    Target, UntypedSubscriber,
 };
 use units::Instant;
 
@@ -37,11 +39,35 @@ pub struct Happening {
     pub message: String,
 }
 
+impl Happening {
+    /// Something that is not as it should be.
+    pub fn warning(subject: &str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, subject: subject.to_owned(), message: message.into() }
+    }
+
+    /// Something worth knowing.
+    pub fn info(subject: &str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Info, ..Self::warning(subject, message) }
+    }
+
+    /// What an event of the bus says.
+    pub fn of(event: &Event) -> Self {
+        let severity = match message::Severity::from_code(event.severity) {
+            Some(message::Severity::Info) => Severity::Info,
+            Some(message::Severity::Warning) => Severity::Warning,
+            Some(message::Severity::Error) | None => Severity::Error,
+        };
+        let subject = if event.subject.is_empty() { &event.header.host } else { &event.subject };
+        Self { severity, subject: subject.clone(), message: event.text.clone() }
+    }
+}
+
 /// A member of the domain that only listens.
 #[derive(Debug)]
 pub struct Observer {
     participant: Participant,
     telemetry: Subscriber<NodeTelemetry>,
+    jobs: Subscriber<JobTelemetry>,
     status: Subscriber<NmStatus>,
     descriptors: Subscriber<MetricDescriptor>,
     events: Subscriber<Event>,
@@ -67,6 +93,7 @@ impl Observer {
     pub fn new(participant: Participant) -> Result<Self, CreateError> {
         let own = [
             topic::NODE_TELEMETRY.name,
+            topic::JOB_TELEMETRY.name,
             topic::NM_STATUS.name,
             topic::METRIC_DESCRIPTOR.name,
             topic::EVENT.name,
@@ -81,6 +108,7 @@ impl Observer {
         });
         Ok(Self {
             telemetry: typed(&participant, &topic::NODE_TELEMETRY)?,
+            jobs: typed(&participant, &topic::JOB_TELEMETRY)?,
             status: typed(&participant, &topic::NM_STATUS)?,
             descriptors: typed(&participant, &topic::METRIC_DESCRIPTOR)?,
             events: typed(&participant, &topic::EVENT)?,
@@ -92,44 +120,56 @@ impl Observer {
         })
     }
 
-    /// Takes everything that has arrived. Never waits.
-    pub fn poll(&mut self, now: Instant) {
-        for sample in
-            take(&self.telemetry, topic::NODE_TELEMETRY.name, &mut self.counts, &mut self.happenings)
-        {
-            if let Some(view) = node(&mut self.nodes, &sample.header.host) {
+    /// Takes everything that has arrived and gives the telemetry to `monitor`. Never waits for the bus; the monitor's
+    /// recording waits for its disk.
+    pub fn poll(&mut self, now: Instant, monitor: &mut ReferenceMonitor) {
+        let Self { counts, happenings, nodes, .. } = self;
+        for sample in take(&self.telemetry, topic::NODE_TELEMETRY.name, counts, happenings) {
+            if let Err(error) = monitor.report_node_telemetry(now, &sample) {
+                push(happenings, Happening::warning("monitor", error.to_string()));
+            }
+            if let Some(view) = node(nodes, &sample.header.host) {
                 view.take_telemetry(now, sample);
             }
         }
-        for sample in take(&self.status, topic::NM_STATUS.name, &mut self.counts, &mut self.happenings) {
-            if let Some(view) = node(&mut self.nodes, &sample.host) {
+        for sample in take(&self.jobs, topic::JOB_TELEMETRY.name, counts, happenings) {
+            if let Err(error) = monitor.report_job_telemetry(now, &sample) {
+                push(happenings, Happening::warning("monitor", error.to_string()));
+            }
+        }
+        for sample in take(&self.status, topic::NM_STATUS.name, counts, happenings) {
+            if let Some(view) = node(nodes, &sample.host) {
                 view.take_status(sample);
             }
         }
-        for sample in
-            take(&self.descriptors, topic::METRIC_DESCRIPTOR.name, &mut self.counts, &mut self.happenings)
-        {
-            if let Some(view) = node(&mut self.nodes, &sample.header.host) {
+        for sample in take(&self.descriptors, topic::METRIC_DESCRIPTOR.name, counts, happenings) {
+            if let Some(view) = node(nodes, &sample.header.host) {
                 view.take_descriptor(&sample);
             }
         }
-        for event in take(&self.events, topic::EVENT.name, &mut self.counts, &mut self.happenings) {
-            push(&mut self.happenings, happening_of(&event));
+        let own = monitor.take_events();
+        for event in take(&self.events, topic::EVENT.name, counts, happenings).iter().chain(&own) {
+            push(happenings, Happening::of(event));
         }
         for (name, subscriber) in &self.others {
-            let count = self.counts.entry(name).or_default();
-            while let Ok(Some(_)) = subscriber.recv_timeout(std::time::Duration::ZERO) {
+            let count = counts.entry(name).or_default();
+            while let Ok(Some(_)) = subscriber.recv_timeout(Duration::ZERO) {
                 count.samples += 1;
             }
         }
         for event in self.participant.take_events() {
             if let Some(happening) = happening_in(&event) {
-                push(&mut self.happenings, happening);
+                push(happenings, happening);
             }
         }
-        for count in self.counts.values_mut() {
+        for count in counts.values_mut() {
             count.rate(now);
         }
+    }
+
+    /// Counters of the participant that listens.
+    pub fn statistics(&self) -> BusStatistics {
+        self.participant.statistics()
     }
 
     /// What is known of a node.
@@ -152,7 +192,8 @@ impl Observer {
             samples_received_total: sum(|statistics| statistics.protocol.samples_received),
             samples_sent_total: sum(|statistics| statistics.protocol.samples_written),
             samples_lost_total: sum(|statistics| statistics.protocol.samples_lost),
-            malformed_datagrams_total: sum(|statistics| statistics.protocol.malformed),
+            // Every participant of the process is offered the same datagrams.
+            malformed_datagrams_total: statistics.iter().map(|s| s.protocol.malformed).max().unwrap_or(0),
         }
     }
 
@@ -196,6 +237,7 @@ impl Observer {
             || self.others.iter().find(|(other, _)| *other == name).map(|(_, subscriber)| subscriber.lost());
         match name {
             name if name == topic::NODE_TELEMETRY.name => self.telemetry.lost(),
+            name if name == topic::JOB_TELEMETRY.name => self.jobs.lost(),
             name if name == topic::NM_STATUS.name => self.status.lost(),
             name if name == topic::METRIC_DESCRIPTOR.name => self.descriptors.lost(),
             name if name == topic::EVENT.name => self.events.lost(),
@@ -246,14 +288,10 @@ fn take<T: DdsType>(
         match sample.map(|sample| sample.data) {
             Ok(Data::Valid(value)) => values.push(value),
             Ok(_) => {}
-            Err(error) => push(happenings, broken(name, &error)),
+            Err(error) => push(happenings, Happening::warning(name, error.to_string())),
         }
     }
     values
-}
-
-fn broken(topic: &str, error: &ReceiveError) -> Happening {
-    Happening { severity: Severity::Warning, subject: topic.to_owned(), message: error.to_string() }
 }
 
 fn node<'a>(nodes: &'a mut BTreeMap<String, NodeView>, host: &str) -> Option<&'a mut NodeView> {
@@ -268,16 +306,6 @@ fn push(happenings: &mut VecDeque<Happening>, happening: Happening) {
         happenings.pop_front();
     }
     happenings.push_back(happening);
-}
-
-fn happening_of(event: &Event) -> Happening {
-    let severity = match message::Severity::from_code(event.severity) {
-        Some(message::Severity::Info) => Severity::Info,
-        Some(message::Severity::Warning) => Severity::Warning,
-        Some(message::Severity::Error) | None => Severity::Error,
-    };
-    let subject = if event.subject.is_empty() { event.header.host.clone() } else { event.subject.clone() };
-    Happening { severity, subject, message: event.text.clone() }
 }
 
 /// What a person wants to know of the domain; that endpoints of the dashboard matched is not among it.

@@ -148,16 +148,22 @@ pub struct BusActivity {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MonitorActivity {
-    /// Telemetry samples held in memory now.
+    /// Series (one metric of one part of one node or job) held in memory.
+    pub history_series: u64,
+    /// Samples held in memory.
     pub history_samples: u64,
-    /// The most that are held; the oldest go first.
-    pub history_samples_max: u64,
-    /// Samples that went out of memory because newer ones came.
-    pub history_dropped_total: u64,
+    /// The most that are held of one series; the oldest go first.
+    pub history_samples_per_series_max: u64,
+    /// Samples that made room for newer ones.
+    pub history_overwritten_total: u64,
+    /// Reports that never came, as the senders' counts show.
+    pub reports_lost_total: u64,
     /// The file being recorded to, if any.
     pub recording_path: Option<String>,
     /// Records written to that file.
     pub recorded_total: u64,
+    /// Records that could not be written.
+    pub recording_lost_total: u64,
 }
 
 /// What the dashboard's server does.
@@ -272,7 +278,12 @@ mod tests {
                 samples_sent_total: 13,
                 ..BusActivity::default()
             },
-            monitor: MonitorActivity { history_samples: 12, history_samples_max: 3600, ..Default::default() },
+            monitor: MonitorActivity {
+                history_series: 2,
+                history_samples: 12,
+                history_samples_per_series_max: 600,
+                ..Default::default()
+            },
             dashboard: DashboardActivity { clients_max: 32, ..Default::default() },
             own: SelfCost { cpu_seconds_total: Some(0.5), threads: Some(5), resident_bytes: Some(1 << 20) },
         }
@@ -296,8 +307,9 @@ mod tests {
             r#""writers":1,"readers":1,"samples_total":12,"samples_per_second":1.0,"lost_total":0}],"#,
             r#""samples_received_total":12,"samples_sent_total":13,"samples_lost_total":0,"#,
             r#""malformed_datagrams_total":0},"#,
-            r#""monitor":{"history_samples":12,"history_samples_max":3600,"history_dropped_total":0,"#,
-            r#""recording_path":null,"recorded_total":0},"#,
+            r#""monitor":{"history_series":2,"history_samples":12,"history_samples_per_series_max":600,"#,
+            r#""history_overwritten_total":0,"reports_lost_total":0,"recording_path":null,"recorded_total":0,"#,
+            r#""recording_lost_total":0},"#,
             r#""dashboard":{"clients":0,"clients_max":32,"clients_refused_total":0,"messages_dropped_total":0},"#,
             r#""self":{"cpu_seconds_total":0.5,"threads":5,"resident_bytes":1048576}}"#,
         );

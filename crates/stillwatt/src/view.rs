@@ -83,7 +83,7 @@ impl NodeView {
         let frequency = find(&[MetricId::CPU_FREQUENCY_STATUS]);
         let utilisation = find(&[MetricId::CPU_UTILIZATION]);
         let temperature = find(&[MetricId::CPU_PACKAGE_TEMPERATURE, MetricId::THERMAL_ZONE_TEMPERATURE]);
-        let power = find(&[MetricId::NODE_POWER, MetricId::new(9), MetricId::new(11)]);
+        let power = find(&[MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::METERED_POWER]);
         NodeReadings {
             time: Some(Timestamp::from_unix_nanos(telemetry.window_end_ns)),
             power: power.map_or_else(PowerReading::absent, |found| {
@@ -240,7 +240,7 @@ mod tests {
     /// Metered parts stand in where nothing covers the whole node, which comes first.
     #[test]
     fn order_of_power_metrics() {
-        let metered = sample(MetricId::new(11), 30.0);
+        let metered = sample(MetricId::METERED_POWER, 30.0);
         assert_eq!(view(vec![metered.clone()]).readings(NOW, AGE_MAX).power.value_watts, Some(30.0));
         let both = view(vec![metered, sample(MetricId::NODE_POWER, 50.0)]);
         assert_eq!(both.readings(NOW, AGE_MAX).power.value_watts, Some(50.0));

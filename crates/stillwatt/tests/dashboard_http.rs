@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stillwatt::snapshot::Snapshot;
-use stillwatt::web::{Feed, PAGES_MAX, Severity, bind, serve};
+use stillwatt::web::{Dashboard, Feed, PAGES_MAX, Severity, bind};
 
 /// A hang ends the test; no answer is expected to take near this long.
 const WATCHDOG: Duration = Duration::from_secs(30);
@@ -19,6 +19,7 @@ const WATCHDOG: Duration = Duration::from_secs(30);
 struct Server {
     feed: Arc<Feed>,
     port: u16,
+    _dashboard: Dashboard,
 }
 
 impl Server {
@@ -26,12 +27,8 @@ impl Server {
         let feed = Arc::new(Feed::new());
         let bound = bind(Some(0)).unwrap();
         let port = bound.port();
-        let served = Arc::clone(&feed);
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(serve(bound, served)).unwrap();
-        });
-        Self { feed, port }
+        let dashboard = Dashboard::start(bound, Arc::clone(&feed)).unwrap();
+        Self { feed, port, _dashboard: dashboard }
     }
 
     fn send(&self, request: &str) -> TcpStream {
@@ -76,7 +73,8 @@ fn snapshot(sequence: u64) -> Snapshot {
         "power":{absent},"frequency":{absent},"utilisation":{absent},"temperature":{absent},"memory":{{}},
         "bus":{{"domain":0,"participants":1,"topics":[],"samples_received_total":0,"samples_sent_total":0,
         "samples_lost_total":0,"malformed_datagrams_total":0}},
-        "monitor":{{"history_samples":0,"history_samples_max":1,"history_dropped_total":0,"recorded_total":0}},
+        "monitor":{{"history_series":0,"history_samples":0,"history_samples_per_series_max":1,"history_overwritten_total":0,
+        "reports_lost_total":0,"recorded_total":0,"recording_lost_total":0}},
         "dashboard":{{"clients":0,"clients_max":32,"clients_refused_total":0,"messages_dropped_total":0}},"self":{{}}}}"#
     );
     Snapshot::from_json(&text).unwrap()

@@ -6,9 +6,9 @@ use node::topology::CgroupVersion;
 use node::{Absent, Node, PowerFigure, Quality, SensorReport, thread};
 use serde_json::json;
 
-use super::node::MachineChoice;
 use super::table::Columns;
 use super::{Output, multicast, quantity};
+use crate::machine::MachineChoice;
 use crate::report::{Exit, Failure};
 use crate::state::{self, Surroundings};
 

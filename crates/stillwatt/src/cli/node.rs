@@ -1,16 +1,15 @@
 //! `node sensors` and `node read`: what this machine can tell, and what it tells now. Touches the machine through
 //! `node` only.
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use node::{Absent, Bounded, HostRoot, Node, NodeSample, Reading, SensorReport, SysRoot};
+use clap::Subcommand;
+use node::{Absent, Bounded, Node, NodeSample, Reading, SensorReport};
 use serde_json::{Value as Json, json};
 
 use super::table::Columns;
 use super::{Output, quantity};
+use crate::machine::MachineChoice;
 use crate::report::{Exit, Failure};
 
 #[derive(Debug, Subcommand)]
@@ -37,29 +36,6 @@ pub(super) enum NodeCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// Which machine is meant.
-#[derive(Args, Debug)]
-pub(super) struct MachineChoice {
-    /// Read a directory that holds a captured `sys` and `proc` in place of this machine
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
-}
-
-impl MachineChoice {
-    /// Opens it.
-    pub(super) fn open(&self) -> Result<Node, Failure> {
-        let root: Arc<dyn SysRoot> = match &self.root {
-            None => Arc::new(HostRoot::machine()),
-            Some(path) => Arc::new(HostRoot::directory(path).map_err(|error| {
-                Failure::new(Exit::Usage, format!("cannot read the directory {}", path.display()))
-                    .with_remedy("name a directory that holds `sys` and `proc`")
-                    .with_source(error)
-            })?),
-        };
-        Ok(Node::open(root))
-    }
 }
 
 /// Runs the command.
@@ -263,6 +239,7 @@ const PERIOD_MAX: Duration = Duration::from_secs(3600);
 mod tests {
     use super::*;
     use node::MemoryRoot;
+    use std::sync::Arc;
 
     fn machine() -> Node {
         let root: MemoryRoot = [

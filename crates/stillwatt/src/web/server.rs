@@ -87,7 +87,7 @@ fn bind_one(port: u16) -> Result<Bound, BindError> {
 ///
 /// # Errors
 /// When the socket cannot be handed to the runtime or stops to listen.
-pub async fn serve(bound: Bound, feed: Arc<Feed>) -> io::Result<()> {
+pub(super) async fn serve(bound: Bound, feed: Arc<Feed>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(bound.listener)?;
     axum::serve(BoundedListener::new(listener), router(feed, bound.port)).await
 }

@@ -17,21 +17,16 @@ use stillwatt::snapshot::{
     BusActivity, FrequencyReading, MemoryReading, MonitorActivity, PowerReading, Quality, SCHEMA, SelfCost,
     Snapshot, TemperatureReading, TopicActivity, UtilisationReading,
 };
-use stillwatt::web::{Feed, Severity, bind, serve};
+use stillwatt::web::{Dashboard, Feed, Severity, bind};
 
 const DESKTOP: (u32, u32) = (1280, 800);
 const PHONE: (u32, u32) = (390, 844);
 
-fn serve_feed() -> (Arc<Feed>, String) {
+fn serve_feed() -> (Arc<Feed>, Dashboard) {
     let feed = Arc::new(Feed::new());
     let bound = bind(Some(0)).unwrap();
-    let address = bound.address();
-    let served = Arc::clone(&feed);
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(serve(bound, served)).unwrap();
-    });
-    (feed, address)
+    let dashboard = Dashboard::start(bound, Arc::clone(&feed)).unwrap();
+    (feed, dashboard)
 }
 
 fn topic(name: &str, samples_total: u64, lost_total: u64) -> TopicActivity {
@@ -68,11 +63,7 @@ fn snapshot(sequence: u64) -> Snapshot {
             samples_lost_total: 5,
             malformed_datagrams_total: 0,
         },
-        monitor: MonitorActivity {
-            history_samples: sequence,
-            history_samples_max: 600,
-            ..Default::default()
-        },
+        monitor: MonitorActivity { history_series: 1, history_samples: sequence, ..Default::default() },
         dashboard: Default::default(),
         own: SelfCost { cpu_seconds_total: Some(0.1), threads: Some(5), resident_bytes: Some(1 << 23) },
     }
@@ -86,9 +77,9 @@ fn wait_for_sequence(browser: &mut Browser, sequence: u64) {
 #[test]
 fn readings_are_shown_with_quality_and_reason() {
     let Some(mut browser) = chromium::start("readings_are_shown_with_quality_and_reason") else { return };
-    let (feed, address) = serve_feed();
+    let (feed, dashboard) = serve_feed();
     feed.publish(&snapshot(1)).unwrap();
-    browser.open(&address, DESKTOP, "light");
+    browser.open(dashboard.address(), DESKTOP, "light");
     wait_for_sequence(&mut browser, 1);
     feed.publish(&snapshot(2)).unwrap();
     wait_for_sequence(&mut browser, 2);
@@ -116,9 +107,9 @@ fn readings_are_shown_with_quality_and_reason() {
 #[test]
 fn topic_details_open_and_close() {
     let Some(mut browser) = chromium::start("topic_details_open_and_close") else { return };
-    let (feed, address) = serve_feed();
+    let (feed, dashboard) = serve_feed();
     feed.publish(&snapshot(1)).unwrap();
-    browser.open(&address, DESKTOP, "dark");
+    browser.open(dashboard.address(), DESKTOP, "dark");
     wait_for_sequence(&mut browser, 1);
     let row = "[data-topic='b/two']";
     assert_eq!(browser.evaluate("document.querySelectorAll('.topic-detail').length"), json!(0));
@@ -143,9 +134,9 @@ fn topic_details_open_and_close() {
 #[test]
 fn pause_holds_and_resume_jumps() {
     let Some(mut browser) = chromium::start("pause_holds_and_resume_jumps") else { return };
-    let (feed, address) = serve_feed();
+    let (feed, dashboard) = serve_feed();
     feed.publish(&snapshot(1)).unwrap();
-    browser.open(&address, PHONE, "light");
+    browser.open(dashboard.address(), PHONE, "light");
     wait_for_sequence(&mut browser, 1);
     browser.click("#pause");
     assert_eq!(browser.text("#pause"), "Resume");
@@ -166,11 +157,11 @@ fn pause_holds_and_resume_jumps() {
 #[test]
 fn events_are_filtered() {
     let Some(mut browser) = chromium::start("events_are_filtered") else { return };
-    let (feed, address) = serve_feed();
+    let (feed, dashboard) = serve_feed();
     feed.publish(&snapshot(1)).unwrap();
     feed.record(1.0, Severity::Info, "bus", "joined domain 7").unwrap();
     feed.record(2.0, Severity::Error, "bus", "<img src=x onerror=alert(1)> broke").unwrap();
-    browser.open(&address, DESKTOP, "light");
+    browser.open(dashboard.address(), DESKTOP, "light");
     wait_for_sequence(&mut browser, 1);
     feed.record(3.0, Severity::Warning, "monitor", "lost 2 samples").unwrap();
     browser.wait("document.querySelectorAll('#events li').length === 3");
@@ -192,9 +183,9 @@ fn events_are_filtered() {
 #[test]
 fn theme_and_window_are_chosen() {
     let Some(mut browser) = chromium::start("theme_and_window_are_chosen") else { return };
-    let (feed, address) = serve_feed();
+    let (feed, dashboard) = serve_feed();
     feed.publish(&snapshot(1)).unwrap();
-    browser.open(&address, DESKTOP, "dark");
+    browser.open(dashboard.address(), DESKTOP, "dark");
     wait_for_sequence(&mut browser, 1);
     let background = "getComputedStyle(document.body).backgroundColor";
     let dark = browser.evaluate(background);
@@ -202,7 +193,7 @@ fn theme_and_window_are_chosen() {
     assert_eq!(browser.text("#theme"), "Theme: light");
     let light = browser.evaluate(background);
     assert_ne!(dark, light);
-    browser.open(&address, DESKTOP, "dark");
+    browser.open(dashboard.address(), DESKTOP, "dark");
     wait_for_sequence(&mut browser, 1);
     assert_eq!(browser.evaluate(background), light);
     assert_eq!(browser.evaluate("document.querySelector('[name=window]:checked').value"), json!("300"));

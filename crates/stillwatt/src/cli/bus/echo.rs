@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use units::Instant;
 
 use super::super::Output;
-use super::DomainChoice;
+use crate::domain::DomainChoice;
 use crate::dynamic_json;
 use crate::interrupt::Interrupt;
 use crate::known_types;
@@ -66,10 +66,11 @@ pub(super) fn run(arguments: &EchoArguments, output: &mut Output) -> Result<Exit
 }
 
 fn missing(arguments: &EchoArguments) -> Result<Exit, Failure> {
-    let text = format!("no sample of topic {:?} came in domain {}", arguments.topic, arguments.domain.domain);
+    let text =
+        format!("no sample of topic {:?} came in domain {}", arguments.topic, arguments.domain.number());
     Err(Failure::new(Exit::Failed, text).with_remedy(format!(
         "run `stillwatt bus ls --domain {}` to see which topics and partitions there are",
-        arguments.domain.domain
+        arguments.domain.number()
     )))
 }
 

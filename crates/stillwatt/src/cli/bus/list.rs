@@ -9,7 +9,8 @@ use serde_json::{Value as Json, json};
 
 use super::super::Output;
 use super::super::table::Columns;
-use super::{DomainChoice, durability_name, reliability_name, vendor_name};
+use super::{durability_name, reliability_name, vendor_name};
+use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
 use crate::report::{Exit, Failure};
 
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &ListArguments, output: &mut Output) -> Result<Exit
     if arguments.json {
         let object = json!({
             "schema": "stillwatt.bus/1",
-            "domain": arguments.domain.domain,
+            "domain": arguments.domain.number(),
             "participants": participants.iter().map(participant_json).collect::<Vec<_>>(),
             "topics": topics.iter().map(|(key, ends)| topic_json(key, ends)).collect::<Vec<_>>(),
         });
@@ -44,7 +45,8 @@ pub(super) fn run(arguments: &ListArguments, output: &mut Output) -> Result<Exit
     if participants.is_empty() {
         eprintln!(
             "nobody else is in domain {} (listened for {:?})",
-            arguments.domain.domain, arguments.period
+            arguments.domain.number(),
+            arguments.period
         );
         return Ok(Exit::Done);
     }

@@ -4,10 +4,7 @@ mod echo;
 mod list;
 mod publish;
 
-use std::net::Ipv4Addr;
-
-use bus::Participant;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use rtps::qos::{Durability, Reliability};
 
 use super::Output;
@@ -29,17 +26,6 @@ pub(super) enum BusCommand {
     BenchPeer(PeerOptions),
 }
 
-/// Which domain, and how to find it.
-#[derive(Args, Debug)]
-struct DomainChoice {
-    /// DDS domain, 0 to 232
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(crate::config::DOMAIN_MAX)))]
-    domain: u32,
-    /// Also look for participants on this host, for networks without multicast; may be repeated
-    #[arg(long, value_name = "ADDRESS")]
-    peer: Vec<Ipv4Addr>,
-}
-
 /// Runs the command.
 pub(super) fn run(command: &BusCommand, output: &mut Output) -> Result<Exit, Failure> {
     match command {
@@ -51,20 +37,7 @@ pub(super) fn run(command: &BusCommand, output: &mut Output) -> Result<Exit, Fai
     }
 }
 
-impl DomainChoice {
-    fn join(&self, name: &str) -> Result<Participant, Failure> {
-        let mut builder = Participant::builder().domain(self.domain).name(name);
-        for host in &self.peer {
-            builder = builder.peer(*host, None);
-        }
-        builder.build().map_err(|error| {
-            Failure::from_error(Exit::Failed, error)
-                .with_remedy("run `stillwatt doctor` to see what the network allows")
-        })
-    }
-}
-
-/// A participant or endpoint name for people.
+/// Who made a DDS, for people (ids from the OMG's list of vendors).
 fn vendor_name(vendor: rtps::VendorId) -> String {
     match vendor.0 {
         [0x01, 0x01] => "RTI Connext DDS".to_owned(),

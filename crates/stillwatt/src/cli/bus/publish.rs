@@ -9,7 +9,7 @@ use rtps::types::{DynamicValue, StructType};
 use serde_json::Value as Json;
 
 use super::super::Output;
-use super::DomainChoice;
+use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
 use crate::report::{Exit, Failure};
 use crate::{dynamic_json, known_types};
@@ -119,11 +119,13 @@ fn wait_for_subscriber(
         if interrupt.is_set() || node::clock::monotonic() >= end {
             let text = format!(
                 "nobody subscribes to {:?} in domain {} (waited {:?})",
-                arguments.topic, arguments.domain.domain, arguments.wait
+                arguments.topic,
+                arguments.domain.number(),
+                arguments.wait
             );
             return Err(Failure::new(Exit::Failed, text).with_remedy(format!(
                 "start a subscriber first; `stillwatt bus ls --domain {}` shows readers and partitions",
-                arguments.domain.domain
+                arguments.domain.number()
             )));
         }
     }

@@ -139,7 +139,7 @@ const drawFooter = (snapshots) => {
   text("own-cost", parts.length ? `Stillwatt itself: ${parts.join(", ")}` : "");
   const { monitor } = snapshot;
   const recording = monitor.recording_path ? ` · recording to ${monitor.recording_path} (${count(monitor.recorded_total)})` : "";
-  text("monitor", `Monitor holds ${count(monitor.history_samples)} of ${count(monitor.history_samples_max)} samples${recording}`);
+  text("monitor", `Monitor holds ${count(monitor.history_samples)} samples of ${count(monitor.history_series)} series${recording}`);
 };
 
 const drawLive = () => {

@@ -1,0 +1,42 @@
+//! Which DDS domain is joined, and how it is found. Touches the network through `bus` when it joins.
+
+use std::net::Ipv4Addr;
+
+use bus::Participant;
+use clap::Args;
+
+use crate::config::DOMAIN_MAX;
+use crate::report::{Exit, Failure};
+
+/// The domain of a command.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct DomainChoice {
+    /// DDS domain, 0 to 232 [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(DOMAIN_MAX)))]
+    pub domain: Option<u32>,
+    /// Also look for participants on this host, for networks without multicast; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub peer: Vec<Ipv4Addr>,
+}
+
+impl DomainChoice {
+    /// The domain's number.
+    pub fn number(&self) -> u32 {
+        self.domain.unwrap_or(0)
+    }
+
+    /// Joins it under a name for people.
+    ///
+    /// # Errors
+    /// When the domain cannot be joined.
+    pub fn join(&self, name: &str) -> Result<Participant, Failure> {
+        let mut builder = Participant::builder().domain(self.number()).name(name);
+        for host in &self.peer {
+            builder = builder.peer(*host, None);
+        }
+        builder.build().map_err(|error| {
+            Failure::from_error(Exit::Failed, error)
+                .with_remedy("run `stillwatt doctor` to see what the network allows")
+        })
+    }
+}
