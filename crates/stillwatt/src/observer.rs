@@ -14,6 +14,7 @@ use bus::{
     BusStatistics, CreateError, Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Subscriber,
     Target, UntypedSubscriber,
 };
+use rtps::GuidPrefix;
 use units::Instant;
 
 use crate::known_types;
@@ -25,6 +26,8 @@ use crate::web::Severity;
 const NODES_MAX: usize = 64;
 /// Happenings that wait to be taken; the oldest goes first.
 const HAPPENINGS_MAX: usize = 1024;
+/// Participants whose names are remembered for their goodbye.
+const NAMES_MAX: usize = 1024;
 /// Samples of one topic that wait for the next poll.
 const DEPTH: u32 = 1024;
 
@@ -75,6 +78,8 @@ pub struct Observer {
     counts: BTreeMap<&'static str, Count>,
     nodes: BTreeMap<String, NodeView>,
     happenings: VecDeque<Happening>,
+    /// Names of participants, for when they go.
+    names: BTreeMap<GuidPrefix, String>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +121,7 @@ impl Observer {
             counts: known.iter().filter(read).map(|known| (known.name, Count::default())).collect(),
             nodes: BTreeMap::new(),
             happenings: VecDeque::new(),
+            names: BTreeMap::new(),
             participant,
         })
     }
@@ -123,7 +129,7 @@ impl Observer {
     /// Takes everything that has arrived and gives the telemetry to `monitor`. Never waits for the bus; the monitor's
     /// recording waits for its disk.
     pub fn poll(&mut self, now: Instant, monitor: &mut ReferenceMonitor) {
-        let Self { counts, happenings, nodes, .. } = self;
+        let Self { counts, happenings, nodes, names, .. } = self;
         for sample in take(&self.telemetry, topic::NODE_TELEMETRY.name, counts, happenings) {
             if let Err(error) = monitor.report_node_telemetry(now, &sample) {
                 push(happenings, Happening::warning("monitor", error.to_string()));
@@ -158,7 +164,7 @@ impl Observer {
             }
         }
         for event in self.participant.take_events() {
-            if let Some(happening) = happening_in(&event) {
+            if let Some(happening) = happening_in(&event, names) {
                 push(happenings, happening);
             }
         }
@@ -281,10 +287,10 @@ fn take<T: DdsType>(
     counts: &mut BTreeMap<&'static str, Count>,
     happenings: &mut VecDeque<Happening>,
 ) -> Vec<T> {
-    let samples = subscriber.take_all();
-    counts.entry(name).or_default().samples += samples.len() as u64;
+    let count = counts.entry(name).or_default();
     let mut values = Vec::new();
-    for sample in samples {
+    for sample in subscriber.iter() {
+        count.samples += 1;
         match sample.map(|sample| sample.data) {
             Ok(Data::Valid(value)) => values.push(value),
             Ok(_) => {}
@@ -309,17 +315,21 @@ fn push(happenings: &mut VecDeque<Happening>, happening: Happening) {
 }
 
 /// What a person wants to know of the domain; that endpoints of the dashboard matched is not among it.
-fn happening_in(event: &ParticipantEvent) -> Option<Happening> {
+fn happening_in(event: &ParticipantEvent, names: &mut BTreeMap<GuidPrefix, String>) -> Option<Happening> {
     let (severity, message) = match event {
         ParticipantEvent::Discovered { prefix, name } => {
             let name = name.as_deref().unwrap_or("without a name");
+            if names.len() < NAMES_MAX {
+                names.insert(*prefix, name.to_owned());
+            }
             (Severity::Info, format!("participant {name} joined ({prefix})"))
         }
         ParticipantEvent::Lost { prefix, reason } => {
             let is_orderly = *reason == rtps::LostReason::Left;
             let how = if is_orderly { "left" } else { "fell silent" };
             let severity = if is_orderly { Severity::Info } else { Severity::Warning };
-            (severity, format!("participant {prefix} {how}"))
+            let name = names.remove(prefix).unwrap_or_default();
+            (severity, format!("participant {name} {how} ({prefix})"))
         }
         ParticipantEvent::Matched { .. } | ParticipantEvent::Unmatched { .. } => return None,
         ParticipantEvent::IncompatibleQos { remote, policies, .. } => {

@@ -65,6 +65,16 @@ impl NodeView {
         self.telemetry.as_ref().map(|(_, telemetry)| telemetry)
     }
 
+    /// When the last report came.
+    pub fn heard(&self) -> Option<Instant> {
+        self.telemetry.as_ref().map(|(at, _)| *at)
+    }
+
+    /// Whether a node manager has said anything of the node.
+    pub fn is_alive(&self) -> bool {
+        self.telemetry.is_some() || self.status.is_some()
+    }
+
     /// What can be shown at `now`. A report older than `age_max` is not shown: every reading is absent then and
     /// says since when nothing was heard.
     pub fn readings(&self, now: Instant, age_max: Duration) -> NodeReadings {
@@ -82,7 +92,12 @@ impl NodeView {
         let find = |metrics: &[MetricId]| self.find(telemetry, metrics);
         let frequency = find(&[MetricId::CPU_FREQUENCY_STATUS]);
         let utilisation = find(&[MetricId::CPU_UTILIZATION]);
-        let temperature = find(&[MetricId::CPU_PACKAGE_TEMPERATURE, MetricId::THERMAL_ZONE_TEMPERATURE]);
+        let temperature = find(&[
+            MetricId::CPU_PACKAGE_TEMPERATURE,
+            MetricId::THERMAL_ZONE_TEMPERATURE,
+            // A node without any zone says so under this name.
+            MetricId::custom("zone.temperature node"),
+        ]);
         let power = find(&[MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::METERED_POWER]);
         NodeReadings {
             time: Some(Timestamp::from_unix_nanos(telemetry.window_end_ns)),

@@ -10,6 +10,7 @@ mod node;
 mod output;
 mod quantity;
 mod table;
+mod up;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Bring up a whole small PowerStack on this machine: node manager, monitor and dashboard
+    Up(up::UpArguments),
     /// Look at a DDS domain, read and write its topics, measure the bus
     #[command(subcommand)]
     Bus(bus::BusCommand),
@@ -79,6 +82,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
+        Command::Up(arguments) => up::run(&arguments, &mut output),
         Command::Bus(command) => bus::run(&command, &mut output),
         Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),

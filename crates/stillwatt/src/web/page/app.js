@@ -78,7 +78,8 @@ const drawTile = (name, snapshot, snapshots) => {
   const quality = part("quality");
   quality.textContent = [reading.quality ?? "no reading", ...reading.flags].join(" · ");
   quality.dataset.quality = reading.quality ?? "absent";
-  const hasBounds = value !== null && low !== null && high !== null && low < high;
+  // Bounds that look like the value say nothing.
+  const hasBounds = value !== null && low !== null && high !== null && quantity[kind](low).text !== quantity[kind](high).text;
   part("detail").textContent = value === null ? (reading.reason ?? "no reason given") : hasBounds ? `bounds ${range(kind, low, high)}` : "";
   part("source").textContent = reading.source ?? "";
   part("source").title = reading.source ?? "";

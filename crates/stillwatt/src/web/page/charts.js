@@ -30,11 +30,11 @@ export const columns = (snapshots, seconds, picks) => {
 };
 
 /** Tick labels in the unit of the largest, with as many digits as the step needs. */
-const ticks = (kind) => (_, splits) => {
+const ticks = (kind) => (_plot, splits, _axis, _space, increment) => {
   const largest = Math.max(...splits.map(Math.abs));
   const { unit } = quantity[kind](largest);
   const size = { kW: 1e3, GHz: 1e9, MHz: 1e6, kHz: 1e3, "%": 0.01 }[unit] ?? 1;
-  const step = Math.abs((splits[1] ?? 0) - splits[0]) / size;
+  const step = increment / size;
   const digits = step > 0 ? Math.max(0, Math.min(3, Math.ceil(-Math.log10(step) - 1e-9))) : 0;
   return splits.map((value) => `${(value / size).toFixed(digits)}${unit.startsWith("/") ? "" : " "}${unit}`);
 };

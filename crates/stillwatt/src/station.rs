@@ -1,0 +1,219 @@
+//! What `up` runs: a node manager where none serves this node yet, a monitor and the dashboard's feed. Touches the bus
+//! and the machine through its parts; the caller keeps the time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::monitor::ReferenceMonitor;
+use actors::monitor::history::Limits;
+use actors::monitor::recorder::Recorder;
+use units::{Instant, Timestamp};
+
+use crate::domain::DomainChoice;
+use crate::machine::MachineChoice;
+use crate::node_role::{NodeRole, NodeRoleConfig};
+use crate::observer::{Happening, Observer};
+use crate::own_cost;
+use crate::report::{Exit, Failure};
+use crate::snapshot::{MonitorActivity, SCHEMA, Snapshot};
+use crate::view::NodeReadings;
+use crate::web::{Feed, Severity};
+
+/// How often sensors are sampled and snapshots are made.
+pub const PERIOD: Duration = Duration::from_secs(1);
+/// Readings older than this are not shown as the present state.
+const AGE_MAX: Duration = Duration::from_millis(3500);
+/// After this silence of another process's node manager, ours takes over.
+const TAKE_OVER_AFTER: Duration = Duration::from_secs(5);
+/// How long a node manager that already serves this node is looked for at the start.
+const LOOK_FOR: Duration = Duration::from_millis(600);
+
+/// What a station is made from.
+#[derive(Clone, Debug, Default)]
+pub struct StationConfig {
+    /// The machine to measure.
+    pub machine: MachineChoice,
+    /// The domain to join.
+    pub domain: DomainChoice,
+    /// The folder of the journal; without one no knob is set.
+    pub state: Option<PathBuf>,
+    /// A file to record telemetry to.
+    pub record: Option<PathBuf>,
+}
+
+/// All roles of one process.
+#[derive(Debug)]
+pub struct Station {
+    config: StationConfig,
+    host: String,
+    observer: Observer,
+    monitor: ReferenceMonitor,
+    node_role: Option<NodeRole>,
+    feed: Arc<Feed>,
+    sequence: u64,
+    /// When the node was heard of last, or when it was first missed.
+    heard: Instant,
+}
+
+impl Station {
+    /// Joins the domain and serves the node unless another process does. Blocks for about half a second.
+    ///
+    /// # Errors
+    /// When the machine cannot be opened, the domain cannot be joined or the recording cannot be opened.
+    pub fn start(config: StationConfig, feed: Arc<Feed>) -> Result<Self, Failure> {
+        let node = config.machine.open()?;
+        let host = host_name(&node);
+        let mut monitor = ReferenceMonitor::new(Limits::default());
+        if let Some(path) = &config.record {
+            let recorder = Recorder::open(path).map_err(|error| Failure::from_error(Exit::Failed, error))?;
+            monitor = monitor.with_recorder(recorder);
+        }
+        let observer = Observer::new(config.domain.join("stillwatt monitor")?)
+            .map_err(|error| Failure::from_error(Exit::Failed, error))?;
+        let now = node::clock::monotonic();
+        let mut station =
+            Self { config, host, observer, monitor, node_role: None, feed, sequence: 0, heard: now };
+        if station.is_served(now + LOOK_FOR) {
+            let text =
+                format!("another process serves {} in this domain; this one listens to it", station.host);
+            station.note(&Happening::info("node manager", text))?;
+        } else {
+            station.serve(node)?;
+        }
+        Ok(station)
+    }
+
+    /// The node's name.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether this process serves the node, and not another one.
+    pub fn serves(&self) -> bool {
+        self.node_role.is_some()
+    }
+
+    /// Makes the snapshot of this second and shows it. Returns its text.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON, or the node manager must be started and cannot be.
+    pub fn tick(&mut self, now: Instant, wall: Timestamp) -> Result<Arc<str>, Failure> {
+        self.observer.poll(now, &mut self.monitor);
+        for happening in self.observer.take_happenings() {
+            self.note(&happening)?;
+        }
+        self.take_over_if_silent(now)?;
+        self.sequence += 1;
+        let snapshot = self.snapshot(now, wall);
+        self.feed.publish(&snapshot).map_err(|error| Failure::from_error(Exit::Failed, error))
+    }
+
+    /// Ends every role and restores the machine.
+    ///
+    /// # Errors
+    /// When something could not be restored.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        self.node_role.take().map_or(Ok(()), NodeRole::stop)
+    }
+
+    fn snapshot(&self, now: Instant, wall: Timestamp) -> Snapshot {
+        let waiting = || NodeReadings::absent("nothing heard from the node manager yet");
+        let readings =
+            self.observer.node(&self.host).map_or_else(waiting, |view| view.readings(now, AGE_MAX));
+        let own = self.node_role.as_ref().map(NodeRole::statistics);
+        let statistics: Vec<_> = own.into_iter().chain([self.observer.statistics()]).collect();
+        Snapshot {
+            schema: SCHEMA.to_owned(),
+            time_unix_seconds: readings.time.unwrap_or(wall).unix_seconds(),
+            sequence: self.sequence,
+            node: self.host.clone(),
+            simulated: self.config.machine.simulated.clone(),
+            power: readings.power,
+            frequency: readings.frequency,
+            utilisation: readings.utilisation,
+            temperature: readings.temperature,
+            memory: readings.memory,
+            bus: self.observer.activity(&statistics),
+            monitor: monitor_activity(&self.monitor),
+            dashboard: self.feed.activity(),
+            own: own_cost::read(),
+        }
+    }
+
+    /// Listens until the node is heard of, at most until `end`.
+    fn is_served(&mut self, end: Instant) -> bool {
+        loop {
+            let now = node::clock::monotonic();
+            self.observer.poll(now, &mut self.monitor);
+            if self.observer.node(&self.host).is_some_and(|view| view.is_alive()) {
+                return true;
+            }
+            if now >= end {
+                return false;
+            }
+            node::clock::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn take_over_if_silent(&mut self, now: Instant) -> Result<(), Failure> {
+        let view = self.observer.node(&self.host);
+        if let Some(at) = view.and_then(|view| view.heard()) {
+            self.heard = self.heard.max(at);
+        }
+        if self.serves() || now - self.heard < TAKE_OVER_AFTER {
+            return Ok(());
+        }
+        let text = format!("the node manager of {} fell silent; this process serves it now", self.host);
+        self.note(&Happening::warning("node manager", text))?;
+        let node = self.config.machine.open()?;
+        self.serve(node)
+    }
+
+    fn serve(&mut self, node: node::Node) -> Result<(), Failure> {
+        let config = NodeRoleConfig {
+            domain: &self.config.domain,
+            state: self.config.state.as_deref(),
+            period: PERIOD,
+        };
+        let (role, events) = NodeRole::start(node, &config)?;
+        self.node_role = Some(role);
+        self.heard = node::clock::monotonic();
+        events.iter().try_for_each(|event| self.note(&Happening::of(event)))
+    }
+
+    /// Shows something in the event list.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn note(&self, happening: &Happening) -> Result<(), Failure> {
+        let Happening { severity, subject, message } = happening;
+        if *severity != Severity::Info {
+            eprintln!("{subject}: {message}");
+        }
+        let time = node::clock::wall().unix_seconds();
+        let recorded = self.feed.record(time, *severity, subject, message);
+        recorded.map(drop).map_err(|error| Failure::from_error(Exit::Failed, error))
+    }
+}
+
+fn host_name(node: &node::Node) -> String {
+    let name = node.topology().hostname.clone().unwrap_or_default();
+    if name.is_empty() { "localhost".to_owned() } else { name }
+}
+
+fn monitor_activity(monitor: &ReferenceMonitor) -> MonitorActivity {
+    let history = monitor.history();
+    let counters = history.counters();
+    let recorder = monitor.recorder();
+    MonitorActivity {
+        history_series: history.series().count() as u64,
+        history_samples: counters.taken.saturating_sub(counters.overwritten),
+        history_samples_per_series_max: Limits::default().points_max as u64,
+        history_overwritten_total: counters.overwritten,
+        reports_lost_total: counters.lost,
+        recording_path: recorder.map(|recorder| recorder.path().display().to_string()),
+        recorded_total: recorder.map_or(0, Recorder::written),
+        recording_lost_total: recorder.map_or(0, Recorder::lost),
+    }
+}

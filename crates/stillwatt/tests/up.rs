@@ -1,0 +1,151 @@
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "I/O shell: runs `up` as a user would")]
+//! `up` from outside: what it prints, how it ends, and two of them at once.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use stillwatt::snapshot::{Quality, Snapshot};
+
+/// A running `up --json`; it is killed if the test ends first.
+struct Up {
+    child: Child,
+    out: Option<Lines<BufReader<ChildStdout>>>,
+    err: Lines<BufReader<ChildStderr>>,
+}
+
+impl Up {
+    fn start_in(arguments: &[&str], state: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
+            .args(["up", "--json"])
+            .args(arguments)
+            .env("STATE_DIRECTORY", state)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = child.stdout.take().map(|out| BufReader::new(out).lines());
+        let err = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, out, err }
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let line = self.out.as_mut().and_then(Iterator::next);
+        let line = line.unwrap_or_else(|| unreachable!("up printed no further snapshot")).unwrap();
+        Snapshot::from_json(&line).unwrap_or_else(|error| unreachable!("{error}: {line}"))
+    }
+
+    /// The first snapshot that has power; the first second may come before the first report.
+    fn measured(&mut self) -> Snapshot {
+        loop {
+            let snapshot = self.snapshot();
+            if snapshot.power.value_watts.is_some() {
+                return snapshot;
+            }
+        }
+    }
+
+    fn says(&mut self, what: &str) -> String {
+        loop {
+            let line = self.err.next().unwrap_or_else(|| unreachable!("up never said {what:?}")).unwrap();
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder for the journal that no other test uses at the same time.
+fn state(test: &str) -> String {
+    let path: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "up", test].iter().collect();
+    path.to_string_lossy().into_owned()
+}
+
+/// This machine's readings come once a second, numbered without a gap, and each has a value or a reason.
+#[test]
+fn readings_of_this_machine() {
+    let mut up = Up::start_in(&["--domain", "145", "--for", "4 s"], &state("readings"));
+    let address = up.says("dashboard: ");
+    assert!(address.contains("http://127.0.0.1:"), "{address}");
+    let first = up.snapshot();
+    let second = up.measured();
+    assert!(second.sequence > first.sequence || first.power.value_watts.is_some());
+    assert_eq!(first.sequence, 1);
+    let power = &second.power;
+    assert!(power.low_watts <= power.value_watts && power.value_watts <= power.high_watts, "{power:?}");
+    assert!(second.utilisation.value_ratio.is_some(), "{:?}", second.utilisation);
+    assert_ne!(second.temperature.value_celsius.is_some(), second.temperature.reason.is_some());
+    assert!(second.bus.participants >= 2);
+    assert!(second.bus.topics.iter().any(|topic| topic.name == "regale/mon/node" && topic.writers == 1));
+    assert!(second.monitor.history_samples > 0);
+    assert_eq!(up.code(), Some(0));
+    up.says("restored");
+}
+
+/// A simulated node is said to be one, its power is from its meter, and its temperature is there.
+#[test]
+fn simulated_node() {
+    let arguments = ["--simulated", "xeon-8260-2s", "--domain", "146", "--for", "10 s"];
+    let mut up = Up::start_in(&arguments, &state("simulated"));
+    let snapshot = up.measured();
+    assert_eq!(snapshot.simulated.as_deref(), Some("xeon-8260-2s"));
+    assert_eq!(snapshot.power.quality, Some(Quality::Measured));
+    assert!(snapshot.temperature.value_celsius.is_some(), "{:?}", snapshot.temperature);
+    up.signal(Signal::INT);
+    assert_eq!(up.code(), Some(0));
+}
+
+/// A second `up` gets another port, listens to the first one's node manager, and serves once that is gone.
+#[test]
+fn second_up_listens_and_takes_over() {
+    let mut first = Up::start_in(&["--domain", "147"], &state("first"));
+    let first_address = first.says("dashboard: ");
+    first.measured();
+    let mut second = Up::start_in(&["--domain", "147"], &state("second"));
+    second.says("listening to the node manager of another process");
+    assert_ne!(second.says("dashboard: "), first_address);
+    let node = second.measured().node;
+    assert_eq!(node, first.snapshot().node);
+    first.signal(Signal::TERM);
+    assert_eq!(first.code(), Some(0));
+    second.says("this process serves it now");
+    second.measured();
+    second.signal(Signal::TERM);
+    assert_eq!(second.code(), Some(0));
+}
+
+/// A state folder that cannot be written is said, and the readings go on.
+#[test]
+fn unwritable_state_folder_is_said() {
+    let mut up = Up::start_in(&["--domain", "148", "--for", "5 s"], "/proc/nowhere");
+    let line = up.says("/proc/nowhere");
+    assert!(line.contains("going on without a journal"), "{line}");
+    up.measured();
+    assert_eq!(up.code(), Some(0));
+}
+
+/// A reader that goes away ends it in order.
+#[test]
+fn closed_output_ends_it() {
+    let mut up = Up::start_in(&["--domain", "149"], &state("closed"));
+    up.out = None;
+    assert_eq!(up.code(), Some(0));
+    up.says("restored");
+}
