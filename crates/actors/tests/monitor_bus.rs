@@ -25,6 +25,11 @@ fn participant(domain: u32) -> Participant {
     Participant::builder().domain(domain).name("monitor-test").build().unwrap()
 }
 
+/// A partition or host name of this process's own, so that other runs of these tests do not meet it.
+fn own(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = clock::monotonic() + PATIENCE;
     while !holds() {
@@ -35,7 +40,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 fn reporter(participant: &Participant) -> MonitorClient {
     let sender = Sender { actor: Actor::JobManager, host: "n1".into(), writer: [0; 16] };
-    let client = MonitorClient::connect(participant, topic::PARTITION_MONITOR, sender).unwrap();
+    let client = MonitorClient::connect(participant, &own("monitor"), sender).unwrap();
     eventually("a monitor listens", || client.monitors() > 0);
     client
 }
@@ -75,7 +80,8 @@ impl MonitorSubject for Subject {
 fn a_client_conforms() {
     let participant = participant(181);
     let monitor = ReferenceMonitor::new(Limits::default());
-    let service = MonitorService::start(&participant, monitor, MonitorServiceConfig::on("n1")).unwrap();
+    let config = MonitorServiceConfig { partition: own("monitor"), ..MonitorServiceConfig::on("n1") };
+    let service = MonitorService::start(&participant, monitor, config).unwrap();
     let client = reporter(&participant);
     let mut subject = Subject { client, service };
     conformance::monitor(&mut subject).unwrap();
@@ -91,12 +97,12 @@ fn node_managers_are_monitored() {
     let monitor = ReferenceMonitor::new(Limits::default())
         .with_recorder(Recorder::at(Path::new("/proc/no/such/recording.csv")));
     let service = MonitorService::start(&participant, monitor, MonitorServiceConfig::on("m1")).unwrap();
-    let node = synthetic::node_manager("n01", ManagerConfig::default());
+    let node = synthetic::node_manager(&own("n01"), ManagerConfig::default());
     let member = Member { participant: participant.clone(), node: Box::new(node) };
     let config =
         ServiceConfig { period: Duration::from_millis(50), status_periods: 2, ..ServiceConfig::default() };
     let _node_manager = Service::start(vec![member], config).unwrap();
-    let query = Query { metric: Some(MetricId::NODE_POWER), host: Some("n01".into()), ..Query::default() };
+    let query = Query { metric: Some(MetricId::NODE_POWER), host: Some(own("n01")), ..Query::default() };
     eventually("five readings are kept", || {
         let slices = service.with(|monitor| monitor.history().query(&query));
         slices.first().is_some_and(|slice| slice.points.len() >= 5)

@@ -20,7 +20,7 @@ use actors::node_manager::{Call, ManagedNode, NodeManager, NodeManagerError, Sel
 use actors::reference::{ReferenceConfig, ReferenceMachine};
 use actors::synthetic::{self, SyntheticHandle};
 use actors::topic;
-use bus::{Data, Participant};
+use bus::Participant;
 use node::simulated::{SimulatedClock, SimulatedNode};
 use node::thread::{Placement, Role, spawn};
 use node::{Node, SysRoot, clock};
@@ -29,6 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn participant(domain: u32) -> Participant {
     Participant::builder().domain(domain).name("actors-test").build().unwrap()
+}
+
+/// A host name of this test process's own, so that other runs of these tests on the network do not meet it.
+fn own(host: &str) -> String {
+    format!("{host}-{}", family())
 }
 
 fn operators() -> AllowList {
@@ -109,12 +114,14 @@ impl Drop for Scratch {
 #[test]
 fn a_wildcard_reaches_every_node() {
     let domain = 171;
-    let hosts: Vec<String> = (0..30).map(|index| format!("n{index:02}")).collect();
+    let hosts: Vec<String> = (0..30).map(|index| own(&format!("n{index:02}"))).collect();
     let participants: Vec<Participant> = hosts.iter().map(|_| participant(domain)).collect();
     let member = |(host, participant): (&String, &Participant)| synthetic_member(participant, host).0;
     let service = serve(hosts.iter().zip(&participants).map(member).collect());
     let asking = participant(domain);
-    let client = Client::connect(&asking, ClientConfig::every_node("operator", "login")).unwrap();
+    let partitions = vec![topic::node_partition(&own("*"))];
+    let config = ClientConfig { partitions, ..ClientConfig::every_node("operator", "login") };
+    let client = Client::connect(&asking, config).unwrap();
     assert!(client.wait_for_servers(30, PATIENCE));
 
     let power = Select::metric(MetricId::NODE_POWER);
@@ -124,15 +131,16 @@ fn a_wildcard_reaches_every_node() {
         assert_eq!(metrics.as_ref().unwrap().samples[0].value, 250.0, "{host}");
     }
 
-    let silent = topic::NM_STATUS.publisher(&asking, &[topic::node_partition("silent")]).unwrap();
-    silent.write(&NmStatus { host: "silent".into(), ..NmStatus::default() }).unwrap();
+    let ghost = own("silent");
+    let silent = topic::NM_STATUS.publisher(&asking, &[topic::node_partition(&ghost)]).unwrap();
+    silent.write(&NmStatus { host: ghost.clone(), ..NmStatus::default() }).unwrap();
     eventually("the silent node is known", || client.servers().len() == 31);
     let answers = client.get_metric_all(&power, Duration::from_secs(2)).unwrap();
     let failed: Vec<_> = answers.iter().filter(|(_, answer)| answer.is_err()).collect();
     let [(host, Err(error))] = failed.as_slice() else { panic!("{failed:?}") };
-    assert_eq!((host.as_str(), error.status()), ("silent", Status::Timeout));
+    assert_eq!((host, error.status()), (&ghost, Status::Timeout));
     assert_eq!(answers.len(), 31);
-    client.forget("silent");
+    client.forget(&ghost);
 
     assert_eq!(service.stop(), 0);
     eventually("all nodes said goodbye", || client.servers().is_empty());
@@ -143,13 +151,13 @@ fn a_wildcard_reaches_every_node() {
 fn a_scope_reaches_its_nodes() {
     let participant = participant(172);
     let serve_in = |host: &str, island: &str| {
-        let place = topic::Place { cluster: "alpha".into(), island: island.into() };
+        let place = topic::Place { cluster: own("alpha"), island: island.into() };
         let config = ServiceConfig { place, ..ServiceConfig::default() };
         Service::start(vec![synthetic_member(&participant, host).0], config).unwrap()
     };
     let _services = [serve_in("a1", "1"), serve_in("b1", "2")];
     let config = ClientConfig {
-        partitions: vec![topic::scoped_partition("alpha", "1", "*")],
+        partitions: vec![topic::scoped_partition(&own("alpha"), "1", "*")],
         ..ClientConfig::every_node("operator", "login")
     };
     let client = Client::connect(&participant, config).unwrap();
@@ -187,9 +195,9 @@ fn client_of(participant: &Participant, host: &str) -> Client {
 #[test]
 fn a_client_conforms() {
     let participant = participant(173);
-    let (member, handle) = synthetic_member(&participant, "n01");
+    let (member, handle) = synthetic_member(&participant, &own("n01"));
     let service = serve(vec![member]);
-    let client = client_of(&participant, "n01");
+    let client = client_of(&participant, &own("n01"));
     conformance::node_manager(&mut Subject { client }).unwrap();
     assert!(handle.is_as_at_start());
     assert!(service.statistics().answered > 20);
@@ -202,11 +210,11 @@ fn a_client_conforms() {
 fn a_lease_ends_by_itself() {
     let participant = participant(174);
     let folder = scratch("lease");
-    let service = serve(vec![reference_member(&participant, "n01", &folder)]);
+    let service = serve(vec![reference_member(&participant, &own("n01"), &folder)]);
     let monitor = [topic::PARTITION_MONITOR.to_owned()];
     let telemetry = topic::NODE_TELEMETRY.subscriber(&participant, &monitor).unwrap();
     let capabilities = topic::NM_CAPABILITY.subscriber(&participant, &monitor).unwrap();
-    let client = client_of(&participant, "n01");
+    let client = client_of(&participant, &own("n01"));
 
     let ceiling = Device::new(DeviceKind::Core, 0);
     let select = Select::one(MetricId::CPU_FREQUENCY_MAX_CONTROL, ceiling);
@@ -218,17 +226,19 @@ fn a_lease_ends_by_itself() {
     };
     let set = client.set_conf(&wish).unwrap();
     assert_eq!((set[0].applied, set[0].status), (2.0e9, 0));
-    eventually("the status tells of the lease", || client.status("n01").unwrap().lease_count == 1);
-    eventually("the status tells of its end", || client.status("n01").unwrap().lease_count == 0);
+    eventually("the status tells of the lease", || client.status(&own("n01")).unwrap().lease_count == 1);
+    eventually("the status tells of its end", || client.status(&own("n01")).unwrap().lease_count == 0);
     assert_eq!(client.get_current_conf(&select).unwrap()[0].applied, former);
 
-    let sample = telemetry.recv_timeout(PATIENCE).unwrap().unwrap();
-    let Data::Valid(telemetry) = sample.data else { panic!("{sample:?}") };
-    assert_eq!(telemetry.header.host, "n01");
+    eventually("telemetry names its node", || {
+        let sample = telemetry.take().unwrap().and_then(|sample| sample.data.valid());
+        sample.is_some_and(|telemetry| telemetry.header.host == own("n01"))
+    });
     let mut controls = std::collections::BTreeSet::new();
     eventually("every kind of knob is announced", || {
         while let Some(sample) = capabilities.take().unwrap() {
-            controls.extend(sample.data.valid().map(|capability| capability.name));
+            let capability = sample.data.valid().filter(|capability| capability.host == own("n01"));
+            controls.extend(capability.map(|capability| capability.name));
         }
         controls.len() == 3
     });
@@ -243,9 +253,9 @@ fn a_replacement_goes_unnoticed() {
     const ASKING: Role = Role::new("stw-test-ask", "asks a node manager all the time");
     let domain = 175;
     let asking = participant(domain);
-    let client = Client::connect(&asking, ClientConfig::one_node("operator", "login", "n01")).unwrap();
+    let client = Client::connect(&asking, ClientConfig::one_node("operator", "login", &own("n01"))).unwrap();
     let serving = participant(domain);
-    let (member, _) = synthetic_member(&serving, "n01");
+    let (member, _) = synthetic_member(&serving, &own("n01"));
     let synthetic = serve(vec![member]);
     assert!(client.wait_for_servers(1, PATIENCE));
     eventually("the synthetic one answers", || client.get_info().is_ok());
@@ -269,7 +279,7 @@ fn a_replacement_goes_unnoticed() {
     clock::sleep(Duration::from_millis(300));
     assert_eq!(synthetic.stop(), 0);
     let folder = scratch("replace");
-    let real = serve(vec![reference_member(&serving, "n01", &folder)]);
+    let real = serve(vec![reference_member(&serving, &own("n01"), &folder)]);
     eventually("the real one answers", || {
         client.get_info().is_ok_and(|info| info.info_string.contains("xeon"))
     });
@@ -279,7 +289,7 @@ fn a_replacement_goes_unnoticed() {
     assert!(answers > 20, "{answers}");
     assert!(errors.len() <= 1, "{errors:?}");
     assert!(errors.iter().all(|error| matches!(error, NodeManagerError::Timeout { .. })), "{errors:?}");
-    assert_eq!(client.servers(), ["n01"]);
+    assert_eq!(client.servers(), [own("n01")]);
     drop(real);
 }
 
@@ -288,7 +298,7 @@ fn a_replacement_goes_unnoticed() {
 #[test]
 fn the_network_changes_nothing() {
     let participant = participant(176);
-    let (member, handle) = synthetic_member(&participant, "n01");
+    let (member, handle) = synthetic_member(&participant, &own("n01"));
     let _service = serve(vec![member]);
     let output = child();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -306,7 +316,7 @@ fn network_child() {
     if !is_child() {
         return;
     }
-    let client = client_of(&participant(176), "n01");
+    let client = client_of(&participant(176), &own("n01"));
     let metrics = client.get_metric(&Select::metric(MetricId::NODE_POWER)).unwrap();
     println!("read {}", metrics.samples[0].value);
     let error = client.set_conf(&cap(200.0, PATIENCE)).unwrap_err();
@@ -321,7 +331,7 @@ const CHILD: &str = "STILLWATT_TEST_NETWORK_CHILD";
 fn child() -> std::process::Output {
     std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "network_child", "--nocapture"])
-        .env(CHILD, "1")
+        .env(CHILD, std::process::id().to_string())
         .output()
         .unwrap()
 }
@@ -329,4 +339,10 @@ fn child() -> std::process::Output {
 #[expect(clippy::disallowed_methods, reason = "tells the test's second process from the first")]
 fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
+}
+
+/// The process id of the first process of this run of the tests.
+#[expect(clippy::disallowed_methods, reason = "tells the test's second process from the first")]
+fn family() -> String {
+    std::env::var(CHILD).unwrap_or_else(|_| std::process::id().to_string())
 }

@@ -40,7 +40,7 @@ pub enum Severity {
 
 /// What happened. The numbers are never reused.
 pub mod event_code {
-    /// A node manager began to serve. Value: its process id is not given; 0.
+    /// A node manager began to serve. Value: always 0.
     pub const NODE_MANAGER_STARTED: u32 = 1;
     /// A node manager ended in order. Value: knobs that were restored.
     pub const NODE_MANAGER_ENDED: u32 = 2;
