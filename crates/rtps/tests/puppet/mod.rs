@@ -46,13 +46,14 @@ pub(crate) fn hear<'a>(datagrams: impl IntoIterator<Item = &'a [u8]>) -> Heard {
 /// The puppet: a prefix and the counters of its discovery writers.
 pub(crate) struct Puppet {
     pub(crate) prefix: GuidPrefix,
-    announced: u64,
+    /// Announced writers and readers.
+    announced: [u64; 2],
     count: u32,
 }
 
 impl Puppet {
     pub(crate) fn new(prefix: GuidPrefix) -> Self {
-        Self { prefix, announced: 0, count: 0 }
+        Self { prefix, announced: [0; 2], count: 0 }
     }
 
     /// One datagram.
@@ -112,16 +113,16 @@ impl Puppet {
         self.publish_payload(to, kind, &payload)
     }
 
-    /// [`Puppet::publish`] with any octets in the place of the announcement. One kind per puppet: both kinds share
-    /// the counters.
+    /// [`Puppet::publish`] with any octets in the place of the announcement.
     pub(crate) fn publish_payload(&mut self, to: GuidPrefix, kind: EndpointKind, payload: &[u8]) -> Vec<u8> {
         let writer = match kind {
             EndpointKind::Writer => EntityId::SEDP_PUBLICATIONS_WRITER,
             EndpointKind::Reader => EntityId::SEDP_SUBSCRIPTIONS_WRITER,
         };
-        self.announced += 1;
+        let announced = &mut self.announced[usize::from(kind == EndpointKind::Reader)];
+        *announced += 1;
         self.count += 1;
-        let (sequence, count) = (SequenceNumber(self.announced), self.count);
+        let (sequence, count) = (SequenceNumber(*announced), self.count);
         self.message(|message| {
             message.info_destination(to);
             message.data(EntityId::UNKNOWN, writer, sequence, &InlineQos::default(), Payload::Data(payload));
