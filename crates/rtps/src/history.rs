@@ -321,3 +321,6 @@ impl ReaderHistory {
         self.depth.per_instance.is_none() && self.samples.len() >= self.depth.samples_max
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 //!
 //! Bytes from the network are never trusted: no length claimed by a datagram sizes an allocation, every set, cache
 //! and table has a bound in [`Limits`], and what is refused is counted.
+//! Senders are not authenticated, though: who copies another participant's GUID can disturb what that one says, but
+//! nobody else.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -326,7 +326,9 @@ impl Writer {
     /// Sends again what a reader asks for, or says that it does not exist any more.
     fn repair(&mut self, cx: &mut Context<'_>, index: usize, missing: SequenceNumberSet) {
         let Some(proxy) = self.readers.get_mut(index) else { return };
-        if !proxy.afford(cx, REPAIR_OVERHEAD) {
+        // Every answer has its price, but the first sample of a period is always sent: otherwise a credit below the
+        // price of a sample would repair nothing, ever.
+        if !proxy.afford(cx, 0) {
             return;
         }
         let to = core::mem::take(&mut proxy.locators);
@@ -355,6 +357,7 @@ impl Writer {
         batch.flush(cx);
         let gaps = gaps(audience.entity(), self.entity, &gone);
         if let Some(proxy) = self.readers.get_mut(index) {
+            proxy.afford(cx, REPAIR_OVERHEAD);
             proxy.locators.clone_from(&to);
         }
         if sent_any || !gaps.is_empty() {

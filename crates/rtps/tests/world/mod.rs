@@ -63,6 +63,8 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) random: Random,
     pub(crate) faults: Faults,
+    /// Nanoseconds by which datagrams that are sent together may overtake each other.
+    pub(crate) jitter: u64,
     hosts: Vec<Host>,
     /// Deliveries by time and a tie-breaking number.
     flight: BTreeMap<(Instant, u64), (usize, Locator, Vec<u8>)>,
@@ -82,6 +84,7 @@ impl World {
             now: Instant::from_nanos(1_000_000_000),
             random: Random(seed),
             faults: Faults::default(),
+            jitter: 5_000,
             hosts: Vec::new(),
             flight: BTreeMap::new(),
             sent: 0,
@@ -170,7 +173,7 @@ impl World {
             }
             let copies = 1 + usize::from(self.random.chance(self.faults.duplication));
             for _ in 0..copies {
-                let mut delay = 50_000 + self.random.below(5_000);
+                let mut delay = 50_000 + self.random.below(self.jitter);
                 if self.random.chance(self.faults.reordering) {
                     delay += self.random.below(5_000_000);
                 }

@@ -41,131 +41,25 @@
 //! }
 //! ```
 
+mod config;
+mod receive;
+
+pub use config::{
+    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, ParticipantConfig, WriteError, WriteSample,
+};
+
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
 use units::Instant;
 
-use crate::cdr::KeyHash;
-use crate::discovery::data::{DiscoveryDataError, EndpointData};
+use crate::discovery::data::EndpointData;
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
 use crate::history::{RawSample, Refused};
-use crate::message::{HeaderError, MessageReader, StatusInfo, Submessage};
 use crate::outbox::{Context, Datagram, Outbox};
-use crate::partition::PartitionRule;
-use crate::qos::Qos;
-use crate::reader::{KeyHasher, Origin, Reader};
+use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
-use crate::{
-    EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, Statistics, Timing, VENDOR_STILLWATT,
-    VendorId, WireTime,
-};
-
-/// Everything a participant is told at its start.
-#[derive(Clone, Debug)]
-pub struct ParticipantConfig {
-    /// Its identity, from [`GuidPrefix::from_random`].
-    pub prefix: GuidPrefix,
-    /// The DDS domain. Announcements of other domains are ignored.
-    pub domain: u32,
-    /// A name for people.
-    pub name: String,
-    /// Where its discovery traffic is received.
-    pub metatraffic_unicast: Vec<Locator>,
-    /// Where its user data is received.
-    pub default_unicast: Vec<Locator>,
-    /// Where announcements are sent: the discovery multicast group and initial peers.
-    pub announce_to: Vec<Locator>,
-    /// IPv4 addresses of this machine, to recognise peers on it.
-    pub local_addresses: Vec<[u8; 4]>,
-    /// How partition names match.
-    pub partition_rule: PartitionRule,
-    /// Samples above this many bytes travel in fragments of this size; at most 65,000 fits a UDP datagram.
-    pub fragment_size: u16,
-    /// Bounds.
-    pub limits: Limits,
-    /// Periods.
-    pub timing: Timing,
-}
-
-/// The largest fragment that fits a UDP datagram together with everything that may accompany it.
-pub const FRAGMENT_SIZE_MAX: u16 = 65_000;
-
-/// What a local writer or reader is.
-#[derive(Clone, Debug)]
-pub struct EndpointConfig {
-    /// Topic name.
-    pub topic: String,
-    /// Type name: peers match by it.
-    pub type_name: String,
-    /// Whether the topic has instances.
-    pub is_keyed: bool,
-    /// Quality of service.
-    pub qos: Qos,
-}
-
-/// Why an endpoint was not made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CreateEndpointError {
-    /// Topic or type name is empty or longer than 255 bytes.
-    #[error("the {what} name {name:?} must have 1 to 255 bytes")]
-    Name {
-        /// "topic" or "type".
-        what: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// A name or the list of partitions is one that peers would refuse.
-    #[error(
-        "the endpoint on topic {topic:?} could not be announced: {reason}; choose other names or partitions"
-    )]
-    Announcement {
-        /// Its topic.
-        topic: String,
-        /// What peers would refuse.
-        #[source]
-        reason: DiscoveryDataError,
-    },
-    /// All 2^24 entity keys have been used.
-    #[error("this participant has made 2^24 endpoints: make a new participant")]
-    Exhausted,
-}
-
-/// Why a sample was not written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// There is no such writer.
-    #[error("no writer {0} in this participant")]
-    NoWriter(EntityId),
-    /// The keep-all history is full of unacknowledged samples; wait for [`Event::SpaceAvailable`].
-    #[error("the history is full of samples that a reader has not acknowledged: wait, or use keep-last")]
-    Full,
-    /// Too many instances.
-    #[error("the writer has as many instances as its limit allows: dispose some, or raise max_instances")]
-    Instances,
-    /// The sample is larger than [`Limits::sample_bytes_max`].
-    #[error("a sample of {bytes} bytes exceeds the limit of {max}")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The limit.
-        max: usize,
-    },
-}
-
-/// One sample to write.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WriteSample<'a> {
-    /// The instance, for keyed topics.
-    pub instance: Option<KeyHash>,
-    /// Whether this ends the instance; the payload is then the serialized key.
-    pub status: StatusInfo,
-    /// When it was written, by the wall clock.
-    pub timestamp: Option<WireTime>,
-    /// The serialized sample with its 4-byte encapsulation header.
-    pub payload: &'a [u8],
-}
+use crate::{EntityId, Guid, GuidPrefix, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
 
 /// A DDS participant: see the module text for how to drive it.
 #[derive(Debug)]
@@ -201,18 +95,6 @@ macro_rules! context {
     };
 }
 pub(crate) use context;
-
-/// What the submessages of one datagram share.
-struct Receiver {
-    source: GuidPrefix,
-    from: Locator,
-    timestamp: Option<WireTime>,
-    is_for_us: bool,
-    /// Addressed to this very participant, which takes knowing its prefix.
-    is_directed: bool,
-    /// Whether the sender has shown that it hears us.
-    confirms: bool,
-}
 
 impl Participant {
     /// A participant that announces itself at once.
@@ -406,126 +288,7 @@ impl Participant {
         }
     }
 
-    // Inputs.
-
-    /// Handles one datagram that arrived from `from`.
-    pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
-        self.statistics.datagrams_received += 1;
-        let (header, messages) = match MessageReader::new(bytes) {
-            Ok(parts) => parts,
-            Err(HeaderError::Short | HeaderError::Magic | HeaderError::Version(_)) => {
-                self.statistics.malformed += 1;
-                return;
-            }
-        };
-        let mut receiver = Receiver {
-            source: header.prefix,
-            from,
-            timestamp: None,
-            is_for_us: true,
-            is_directed: false,
-            confirms: false,
-        };
-        for submessage in messages {
-            match submessage {
-                Ok(submessage) => self.handle_submessage(now, &mut receiver, submessage),
-                Err(_) => {
-                    self.statistics.malformed += 1;
-                    break;
-                }
-            }
-        }
-        self.remote.touch(receiver.source, now, receiver.confirms);
-    }
-
-    fn handle_submessage(&mut self, now: Instant, receiver: &mut Receiver, submessage: Submessage<'_>) {
-        match submessage {
-            Submessage::InfoDestination(prefix) => {
-                receiver.is_directed = prefix == self.config.prefix;
-                receiver.is_for_us = prefix == GuidPrefix::UNKNOWN || receiver.is_directed;
-            }
-            Submessage::InfoTimestamp(time) => {
-                receiver.timestamp = time.filter(|time| *time != WireTime::INVALID);
-            }
-            Submessage::InfoSource { prefix, .. } => receiver.source = prefix,
-            _ if !receiver.is_for_us => {}
-            Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER => {
-                // Our own announcements come back by multicast.
-                if receiver.source == self.config.prefix {
-                    return;
-                }
-                self.handle_announcement(now, receiver.source, receiver.from, &data);
-            }
-            Submessage::AckNack(acknack) => {
-                let from = Guid::new(receiver.source, acknack.reader);
-                let mut cx = context!(self, now);
-                let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
-                let Some(progress) = writer.handle_acknack(&mut cx, from, &acknack) else { return };
-                receiver.confirms |= receiver.is_directed;
-                let has_space = progress && writer.may_block();
-                let deadline = writer.deadline();
-                if has_space {
-                    self.tell(Event::SpaceAvailable(acknack.writer));
-                }
-                self.note_deadline(deadline);
-            }
-            Submessage::NackFrag(nack) => {
-                let from = Guid::new(receiver.source, nack.reader);
-                let mut cx = context!(self, now);
-                let writer = self.writers.get_mut(&nack.writer);
-                if writer.and_then(|writer| writer.handle_nackfrag(&mut cx, from, &nack)).is_some() {
-                    receiver.confirms |= receiver.is_directed;
-                }
-            }
-            other => self.handle_from_writer(now, receiver, &other),
-        }
-    }
-
-    /// Submessages that a writer sends to readers.
-    fn handle_from_writer(&mut self, now: Instant, receiver: &mut Receiver, submessage: &Submessage<'_>) {
-        let (writer, reader) = match submessage {
-            Submessage::Data(data) => (data.writer, data.reader),
-            Submessage::DataFrag(frag) => (frag.writer, frag.reader),
-            Submessage::Heartbeat(heartbeat) => (heartbeat.writer, heartbeat.reader),
-            Submessage::HeartbeatFrag(heartbeat) => (heartbeat.writer, heartbeat.reader),
-            Submessage::Gap(gap) => (gap.writer, gap.reader),
-            _ => return,
-        };
-        let writer = Guid::new(receiver.source, writer);
-        let Some(route) = self.routes.get(&writer) else { return };
-        receiver.confirms |= receiver.is_directed;
-        let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
-        let mut cx = context!(self, now);
-        let mut discovered = false;
-        for entity in route {
-            if reader != EntityId::UNKNOWN && reader != *entity {
-                continue;
-            }
-            let Some(endpoint) = self.readers.get_mut(entity) else { continue };
-            match submessage {
-                Submessage::Data(data) => endpoint.handle_data(&mut cx, origin, data),
-                Submessage::DataFrag(frag) => endpoint.handle_data_frag(&mut cx, origin, frag),
-                Submessage::Heartbeat(heartbeat) => endpoint.handle_heartbeat(&mut cx, writer, heartbeat),
-                Submessage::HeartbeatFrag(heartbeat) => {
-                    endpoint.handle_heartbeat_frag(&mut cx, writer, heartbeat)
-                }
-                Submessage::Gap(gap) => endpoint.handle_gap(&mut cx, writer, gap),
-                _ => {}
-            }
-            if endpoint.take_news() {
-                if entity.is_builtin() {
-                    discovered = true;
-                } else {
-                    let event = Event::SamplesAvailable(*entity);
-                    let dropped = self.events.push(event, self.config.limits.events_max);
-                    cx.statistics.events_dropped += u64::from(dropped);
-                }
-            }
-        }
-        if discovered {
-            self.handle_discovered_endpoints(now);
-        }
-    }
+    // Inputs; datagrams are handled in `receive`.
 
     /// Handles the passing of time: announcements, leases, questions to readers that have not answered.
     pub fn handle_timeout(&mut self, now: Instant) {

@@ -1,0 +1,143 @@
+//! What a participant does with a datagram (RTPS 8.3.4 for the rules of a receiver).
+
+use units::Instant;
+
+use super::{FRAGMENT_SIZE_MAX, Participant, context};
+use crate::event::Event;
+use crate::message::{HeaderError, MessageReader, Submessage};
+use crate::outbox::Context;
+use crate::reader::Origin;
+use crate::{EntityId, Guid, GuidPrefix, Locator, WireTime};
+
+/// What the submessages of one datagram share.
+struct Receiver {
+    source: GuidPrefix,
+    from: Locator,
+    timestamp: Option<WireTime>,
+    is_for_us: bool,
+    /// Addressed to this very participant, which takes knowing its prefix.
+    is_directed: bool,
+    /// Whether the sender has shown that it hears us.
+    confirms: bool,
+}
+
+impl Participant {
+    /// Handles one datagram that arrived from `from`.
+    pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
+        self.statistics.datagrams_received += 1;
+        let (header, messages) = match MessageReader::new(bytes) {
+            Ok(parts) => parts,
+            Err(HeaderError::Short | HeaderError::Magic | HeaderError::Version(_)) => {
+                self.statistics.malformed += 1;
+                return;
+            }
+        };
+        let mut receiver = Receiver {
+            source: header.prefix,
+            from,
+            timestamp: None,
+            is_for_us: true,
+            is_directed: false,
+            confirms: false,
+        };
+        for submessage in messages {
+            match submessage {
+                Ok(submessage) => self.handle_submessage(now, &mut receiver, submessage),
+                Err(_) => {
+                    self.statistics.malformed += 1;
+                    break;
+                }
+            }
+        }
+        self.remote.touch(receiver.source, now, receiver.confirms);
+    }
+
+    fn handle_submessage(&mut self, now: Instant, receiver: &mut Receiver, submessage: Submessage<'_>) {
+        match submessage {
+            Submessage::InfoDestination(prefix) => {
+                receiver.is_directed = prefix == self.config.prefix;
+                receiver.is_for_us = prefix == GuidPrefix::UNKNOWN || receiver.is_directed;
+            }
+            Submessage::InfoTimestamp(time) => {
+                receiver.timestamp = time.filter(|time| *time != WireTime::INVALID);
+            }
+            Submessage::InfoSource { prefix, .. } => receiver.source = prefix,
+            _ if !receiver.is_for_us => {}
+            Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER => {
+                // Our own announcements come back by multicast.
+                if receiver.source == self.config.prefix {
+                    return;
+                }
+                self.handle_announcement(now, receiver.source, receiver.from, &data);
+            }
+            Submessage::AckNack(acknack) => {
+                let from = Guid::new(receiver.source, acknack.reader);
+                let mut cx = context!(self, now);
+                let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
+                let Some(progress) = writer.handle_acknack(&mut cx, from, &acknack) else { return };
+                receiver.confirms |= receiver.is_directed;
+                let has_space = progress && writer.may_block();
+                let deadline = writer.deadline();
+                if has_space {
+                    self.tell(Event::SpaceAvailable(acknack.writer));
+                }
+                self.note_deadline(deadline);
+            }
+            Submessage::NackFrag(nack) => {
+                let from = Guid::new(receiver.source, nack.reader);
+                let mut cx = context!(self, now);
+                let writer = self.writers.get_mut(&nack.writer);
+                if writer.and_then(|writer| writer.handle_nackfrag(&mut cx, from, &nack)).is_some() {
+                    receiver.confirms |= receiver.is_directed;
+                }
+            }
+            other => self.handle_from_writer(now, receiver, &other),
+        }
+    }
+
+    /// Submessages that a writer sends to readers.
+    fn handle_from_writer(&mut self, now: Instant, receiver: &mut Receiver, submessage: &Submessage<'_>) {
+        let (writer, reader) = match submessage {
+            Submessage::Data(data) => (data.writer, data.reader),
+            Submessage::DataFrag(frag) => (frag.writer, frag.reader),
+            Submessage::Heartbeat(heartbeat) => (heartbeat.writer, heartbeat.reader),
+            Submessage::HeartbeatFrag(heartbeat) => (heartbeat.writer, heartbeat.reader),
+            Submessage::Gap(gap) => (gap.writer, gap.reader),
+            _ => return,
+        };
+        let writer = Guid::new(receiver.source, writer);
+        let Some(route) = self.routes.get(&writer) else { return };
+        receiver.confirms |= receiver.is_directed;
+        let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
+        let mut cx = context!(self, now);
+        let mut discovered = false;
+        for entity in route {
+            if reader != EntityId::UNKNOWN && reader != *entity {
+                continue;
+            }
+            let Some(endpoint) = self.readers.get_mut(entity) else { continue };
+            match submessage {
+                Submessage::Data(data) => endpoint.handle_data(&mut cx, origin, data),
+                Submessage::DataFrag(frag) => endpoint.handle_data_frag(&mut cx, origin, frag),
+                Submessage::Heartbeat(heartbeat) => endpoint.handle_heartbeat(&mut cx, writer, heartbeat),
+                Submessage::HeartbeatFrag(heartbeat) => {
+                    endpoint.handle_heartbeat_frag(&mut cx, writer, heartbeat)
+                }
+                Submessage::Gap(gap) => endpoint.handle_gap(&mut cx, writer, gap),
+                _ => {}
+            }
+            if endpoint.take_news() {
+                if entity.is_builtin() {
+                    discovered = true;
+                } else {
+                    let event = Event::SamplesAvailable(*entity);
+                    let dropped = self.events.push(event, self.config.limits.events_max);
+                    cx.statistics.events_dropped += u64::from(dropped);
+                }
+            }
+        }
+        if discovered {
+            self.handle_discovered_endpoints(now);
+        }
+    }
+}
