@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use actors::message::{self, Event, JobTelemetry, MetricDescriptor, NmStatus, NodeTelemetry};
-use actors::monitor::{Monitor as _, ReferenceMonitor};
+use actors::message::{self, Event, MetricDescriptor, NmStatus, NodeTelemetry};
 use actors::topic::{self, Topic};
 use bus::{
     BusStatistics, CreateError, Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Subscriber,
@@ -70,7 +69,6 @@ impl Happening {
 pub struct Observer {
     participant: Participant,
     telemetry: Subscriber<NodeTelemetry>,
-    jobs: Subscriber<JobTelemetry>,
     status: Subscriber<NmStatus>,
     descriptors: Subscriber<MetricDescriptor>,
     events: Subscriber<Event>,
@@ -98,7 +96,6 @@ impl Observer {
     pub fn new(participant: Participant) -> Result<Self, CreateError> {
         let own = [
             topic::NODE_TELEMETRY.name,
-            topic::JOB_TELEMETRY.name,
             topic::NM_STATUS.name,
             topic::METRIC_DESCRIPTOR.name,
             topic::EVENT.name,
@@ -113,7 +110,6 @@ impl Observer {
         });
         Ok(Self {
             telemetry: typed(&participant, &topic::NODE_TELEMETRY)?,
-            jobs: typed(&participant, &topic::JOB_TELEMETRY)?,
             status: typed(&participant, &topic::NM_STATUS)?,
             descriptors: typed(&participant, &topic::METRIC_DESCRIPTOR)?,
             events: typed(&participant, &topic::EVENT)?,
@@ -126,21 +122,12 @@ impl Observer {
         })
     }
 
-    /// Takes everything that has arrived and gives the telemetry to `monitor`. Never waits for the bus; the monitor's
-    /// recording waits for its disk.
-    pub fn poll(&mut self, now: Instant, monitor: &mut ReferenceMonitor) {
+    /// Takes everything that has arrived. Never waits.
+    pub fn poll(&mut self, now: Instant) {
         let Self { counts, happenings, nodes, names, .. } = self;
         for sample in take(&self.telemetry, topic::NODE_TELEMETRY.name, counts, happenings) {
-            if let Err(error) = monitor.report_node_telemetry(now, &sample) {
-                push(happenings, Happening::warning("monitor", error.to_string()));
-            }
             if let Some(view) = node(nodes, &sample.header.host) {
                 view.take_telemetry(now, sample);
-            }
-        }
-        for sample in take(&self.jobs, topic::JOB_TELEMETRY.name, counts, happenings) {
-            if let Err(error) = monitor.report_job_telemetry(now, &sample) {
-                push(happenings, Happening::warning("monitor", error.to_string()));
             }
         }
         for sample in take(&self.status, topic::NM_STATUS.name, counts, happenings) {
@@ -153,9 +140,8 @@ impl Observer {
                 view.take_descriptor(&sample);
             }
         }
-        let own = monitor.take_events();
-        for event in take(&self.events, topic::EVENT.name, counts, happenings).iter().chain(&own) {
-            push(happenings, Happening::of(event));
+        for event in take(&self.events, topic::EVENT.name, counts, happenings) {
+            push(happenings, Happening::of(&event));
         }
         for (name, subscriber) in &self.others {
             let count = counts.entry(name).or_default();
@@ -243,7 +229,6 @@ impl Observer {
             || self.others.iter().find(|(other, _)| *other == name).map(|(_, subscriber)| subscriber.lost());
         match name {
             name if name == topic::NODE_TELEMETRY.name => self.telemetry.lost(),
-            name if name == topic::JOB_TELEMETRY.name => self.jobs.lost(),
             name if name == topic::NM_STATUS.name => self.status.lost(),
             name if name == topic::METRIC_DESCRIPTOR.name => self.descriptors.lost(),
             name if name == topic::EVENT.name => self.events.lost(),

@@ -5,18 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::monitor::ReferenceMonitor;
-use actors::monitor::history::Limits;
-use actors::monitor::recorder::Recorder;
 use units::{Instant, Timestamp};
 
 use crate::domain::DomainChoice;
 use crate::machine::MachineChoice;
+use crate::monitor_role::MonitorRole;
 use crate::node_role::{NodeRole, NodeRoleConfig};
 use crate::observer::{Happening, Observer};
 use crate::own_cost;
 use crate::report::{Exit, Failure};
-use crate::snapshot::{MonitorActivity, SCHEMA, Snapshot};
+use crate::snapshot::{SCHEMA, Snapshot};
 use crate::view::NodeReadings;
 use crate::web::{Feed, Severity};
 
@@ -48,7 +46,7 @@ pub struct Station {
     config: StationConfig,
     host: String,
     observer: Observer,
-    monitor: ReferenceMonitor,
+    monitor: MonitorRole,
     node_role: Option<NodeRole>,
     feed: Arc<Feed>,
     sequence: u64,
@@ -64,12 +62,8 @@ impl Station {
     pub fn start(config: StationConfig, feed: Arc<Feed>) -> Result<Self, Failure> {
         let node = config.machine.open()?;
         let host = host_name(&node);
-        let mut monitor = ReferenceMonitor::new(Limits::default());
-        if let Some(path) = &config.record {
-            let recorder = Recorder::open(path).map_err(|error| Failure::from_error(Exit::Failed, error))?;
-            monitor = monitor.with_recorder(recorder);
-        }
-        let observer = Observer::new(config.domain.join("stillwatt monitor")?)
+        let monitor = MonitorRole::start(&host, &config.domain, config.record.as_deref())?;
+        let observer = Observer::new(config.domain.join("stillwatt dashboard")?)
             .map_err(|error| Failure::from_error(Exit::Failed, error))?;
         let now = node::clock::monotonic();
         let mut station =
@@ -99,7 +93,7 @@ impl Station {
     /// # Errors
     /// When it cannot be written as JSON, or the node manager must be started and cannot be.
     pub fn tick(&mut self, now: Instant, wall: Timestamp) -> Result<Arc<str>, Failure> {
-        self.observer.poll(now, &mut self.monitor);
+        self.observer.poll(now);
         for happening in self.observer.take_happenings() {
             self.note(&happening)?;
         }
@@ -122,7 +116,8 @@ impl Station {
         let readings =
             self.observer.node(&self.host).map_or_else(waiting, |view| view.readings(now, AGE_MAX));
         let own = self.node_role.as_ref().map(NodeRole::statistics);
-        let statistics: Vec<_> = own.into_iter().chain([self.observer.statistics()]).collect();
+        let others = [self.monitor.statistics(), self.observer.statistics()];
+        let statistics: Vec<_> = own.into_iter().chain(others).collect();
         Snapshot {
             schema: SCHEMA.to_owned(),
             time_unix_seconds: readings.time.unwrap_or(wall).unix_seconds(),
@@ -135,7 +130,7 @@ impl Station {
             temperature: readings.temperature,
             memory: readings.memory,
             bus: self.observer.activity(&statistics),
-            monitor: monitor_activity(&self.monitor),
+            monitor: self.monitor.activity(),
             dashboard: self.feed.activity(),
             own: own_cost::read(),
         }
@@ -145,7 +140,7 @@ impl Station {
     fn is_served(&mut self, end: Instant) -> bool {
         loop {
             let now = node::clock::monotonic();
-            self.observer.poll(now, &mut self.monitor);
+            self.observer.poll(now);
             if self.observer.node(&self.host).is_some_and(|view| view.is_alive()) {
                 return true;
             }
@@ -197,23 +192,8 @@ impl Station {
     }
 }
 
-fn host_name(node: &node::Node) -> String {
+/// The name of a node on the bus.
+pub fn host_name(node: &node::Node) -> String {
     let name = node.topology().hostname.clone().unwrap_or_default();
     if name.is_empty() { "localhost".to_owned() } else { name }
-}
-
-fn monitor_activity(monitor: &ReferenceMonitor) -> MonitorActivity {
-    let history = monitor.history();
-    let counters = history.counters();
-    let recorder = monitor.recorder();
-    MonitorActivity {
-        history_series: history.series().count() as u64,
-        history_samples: counters.taken.saturating_sub(counters.overwritten),
-        history_samples_per_series_max: Limits::default().points_max as u64,
-        history_overwritten_total: counters.overwritten,
-        reports_lost_total: counters.lost,
-        recording_path: recorder.map(|recorder| recorder.path().display().to_string()),
-        recorded_total: recorder.map_or(0, Recorder::written),
-        recording_lost_total: recorder.map_or(0, Recorder::lost),
-    }
 }

@@ -225,8 +225,79 @@ fn sigterm_ends_orderly() {
     assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
 }
 
+/// `exec` gives the command's exit code and output, and its account on the error stream: time, energy within bounds
+/// with quality, mean power and mean frequency or nothing.
+#[test]
+fn exec_accounts_for_a_command() {
+    let command =
+        ["exec", "--domain", DOMAIN_EXEC, "--json", "--", "sh", "-c", "sleep 0.3; echo out; exit 7"];
+    let output = run(&command);
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(text(&output.stdout), "out\n");
+    let report: Json = serde_json::from_slice(&output.stderr).unwrap();
+    let account = &report["account"];
+    let number = |name: &str| account[name].as_f64().unwrap();
+    assert!(number("time_seconds") >= 0.3, "{account}");
+    assert!(number("energy_low_joules") <= number("energy_joules"), "{account}");
+    assert!(number("energy_joules") <= number("energy_high_joules"), "{account}");
+    let mean = number("energy_joules") / number("covered_seconds");
+    assert!((number("power_mean_watts") - mean).abs() < 1e-9, "{account}");
+    assert!(["measured", "modelled", "estimated"].contains(&account["energy_quality"].as_str().unwrap()));
+}
+
+/// A command that is not there is 127, one ended by a signal 128 and its number, as in a shell.
+#[test]
+fn exec_codes_are_those_of_a_shell() {
+    let missing = run(&["exec", "--domain", DOMAIN_EXEC_CODES, "--", "/nonexistent/program"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert!(text(&missing.stderr).contains("/nonexistent/program"));
+    let killed = run(&["exec", "--domain", DOMAIN_EXEC_CODES, "--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(killed.status.code(), Some(137));
+    assert_eq!(run(&["exec", "--domain", DOMAIN_EXEC_CODES]).status.code(), Some(2));
+}
+
+/// A signal to `exec` reaches the command, which decides what becomes of it.
+#[test]
+fn exec_passes_signals_on() {
+    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let arguments = ["exec", "--domain", DOMAIN_EXEC_SIGNAL, "--", "sh", "-c", script];
+    let mut child = Killed(stillwatt(&arguments).stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child.0), rustix::process::Signal::TERM)
+        .unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(9));
+}
+
+/// A node manager and a monitor in processes of their own: what the one publishes the other records.
+#[test]
+fn served_roles_find_each_other() {
+    let record = std::env::temp_dir().join(format!("stillwatt-record-{}.csv", std::process::id()));
+    let node = ["serve", "node-manager", "--domain", DOMAIN_SERVE, "--period", "50 ms"];
+    let mut node = Killed(stillwatt(&node).stderr(Stdio::null()).spawn().unwrap());
+    let path = record.to_str().unwrap();
+    let monitor = ["serve", "monitor", "--domain", DOMAIN_SERVE, "--record", path];
+    let mut monitor = Killed(stillwatt(&monitor).stderr(Stdio::null()).spawn().unwrap());
+    while std::fs::read_to_string(&record).unwrap_or_default().lines().count() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    for child in [&mut node, &mut monitor] {
+        let pid = rustix::process::Pid::from_child(&child.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    }
+    let recorded = std::fs::read_to_string(&record).unwrap();
+    assert!(recorded.contains("NODE_MEMORY_TOTAL"), "{recorded}");
+    std::fs::remove_file(&record).unwrap();
+}
+
 // Domains of these tests; each test has its own, so that they can run side by side.
 const DOMAIN_EXCHANGE: &str = "141";
 const DOMAIN_LIST: &str = "142";
 const DOMAIN_EMPTY: &str = "143";
 const DOMAIN_SIGNAL: &str = "144";
+const DOMAIN_EXEC: &str = "150";
+const DOMAIN_EXEC_CODES: &str = "151";
+const DOMAIN_EXEC_SIGNAL: &str = "152";
+const DOMAIN_SERVE: &str = "153";

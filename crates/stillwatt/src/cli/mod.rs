@@ -4,11 +4,13 @@
 
 mod bus;
 mod doctor;
+mod exec;
 mod generated;
 mod multicast;
 mod node;
 mod output;
 mod quantity;
+mod serve;
 mod table;
 mod up;
 
@@ -43,6 +45,11 @@ pub struct Cli {
 enum Command {
     /// Bring up a whole small PowerStack on this machine: node manager, monitor and dashboard
     Up(up::UpArguments),
+    /// Run one role of the PowerStack in a process of its own
+    #[command(subcommand)]
+    Serve(serve::ServeRole),
+    /// Run a command and tell its time, energy, mean power and mean frequency
+    Exec(exec::ExecArguments),
     /// Look at a DDS domain, read and write its topics, measure the bus
     #[command(subcommand)]
     Bus(bus::BusCommand),
@@ -83,6 +90,8 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     match cli.command {
         Command::Up(arguments) => up::run(&arguments, &mut output),
+        Command::Serve(role) => serve::run(&role, &mut output),
+        Command::Exec(arguments) => exec::run(&arguments),
         Command::Bus(command) => bus::run(&command, &mut output),
         Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),

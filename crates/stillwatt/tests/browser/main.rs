@@ -9,6 +9,8 @@
 
 mod chromium;
 
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use chromium::Browser;
@@ -18,6 +20,104 @@ use stillwatt::snapshot::{
     Snapshot, TemperatureReading, TopicActivity, UtilisationReading,
 };
 use stillwatt::web::{Dashboard, Feed, Severity, bind};
+
+/// What the dashboard shows is what `up --json` printed under the same number; a click on a topic shows its details.
+/// With `STILLWATT_WRITE_SCREENSHOT=1` the picture in the documentation is made anew.
+#[test]
+fn dashboard_shows_what_up_prints() {
+    let Some(mut browser) = chromium::start("dashboard_shows_what_up_prints") else { return };
+    let is_picture_wanted = std::env::var_os("STILLWATT_WRITE_SCREENSHOT").is_some_and(|value| value == "1");
+    let mut up = Up::start(&["--simulated", "xeon-8260-2s", "--domain", "154"]);
+    browser.open(&up.address, DESKTOP, "light");
+    browser.wait("Number(document.getElementById('main')?.dataset.sequence) >= 3");
+    if is_picture_wanted {
+        browser.wait("Number(document.getElementById('main').dataset.sequence) >= 290");
+    }
+    browser.click("#pause");
+    let sequence =
+        browser.evaluate("Number(document.getElementById('main').dataset.sequence)").as_u64().unwrap();
+    let printed = up.snapshot(sequence);
+    let raw = |name: &str| {
+        format!("document.querySelector('[data-reading={name}] [data-part=value]').dataset.value")
+    };
+    for (name, value) in [
+        ("power", printed.power.value_watts),
+        ("utilisation", printed.utilisation.value_ratio),
+        ("frequency", printed.frequency.value_hertz),
+        ("temperature", printed.temperature.value_celsius),
+    ] {
+        let shown: f64 = browser.evaluate(&raw(name)).as_str().unwrap().parse().unwrap();
+        assert_eq!(Some(shown), value, "{name} of snapshot {sequence}");
+    }
+    let watts = format!("{:.1}", printed.power.value_watts.unwrap());
+    assert_eq!(browser.text("[data-reading=power] [data-part=value]"), watts);
+    assert_eq!(browser.text("#bus-participants"), printed.bus.participants.to_string());
+    assert_eq!(browser.text("#node"), printed.node);
+    let topic = printed.bus.topics.iter().find(|topic| topic.name == "regale/mon/node").unwrap();
+    browser.click("[data-topic='regale/mon/node']");
+    let facts = browser.text(".topic-detail .facts");
+    assert!(facts.contains(&topic.type_name), "{facts}");
+    assert!(facts.contains(&topic.samples_total.unwrap().to_string()), "{facts}");
+    if is_picture_wanted {
+        browser.click("[data-topic='regale/mon/node']");
+        browser.click("#pause");
+        let picture = browser.screenshot();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dashboard.png");
+        std::fs::write(path, base64(&picture)).unwrap();
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// A running `up --json`.
+struct Up {
+    child: Child,
+    address: String,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Up {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
+            .args(["up", "--json"])
+            .args(arguments)
+            .env("STATE_DIRECTORY", concat!(env!("CARGO_TARGET_TMPDIR"), "/browser"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let address = said.find_map(|line| line.strip_prefix("dashboard: ").map(str::to_owned)).unwrap();
+        // Whatever else it says must not fill the pipe.
+        std::thread::spawn(move || said.for_each(drop));
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, address, lines }
+    }
+
+    /// The snapshot of this number, which must not have been asked for before.
+    fn snapshot(&mut self, sequence: u64) -> Snapshot {
+        let mut snapshots = self.lines.by_ref().map(|line| Snapshot::from_json(&line.unwrap()).unwrap());
+        snapshots.find(|snapshot| snapshot.sequence >= sequence).unwrap()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The octets of base64 text (RFC 4648 section 4).
+fn base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.bytes().filter_map(|digit| ALPHABET.iter().position(|known| *known == digit));
+    let digits: Vec<usize> = digits.collect();
+    let group = |group: &[usize]| {
+        let bits = group.iter().chain([0; 3].iter()).take(4).fold(0, |bits, digit| bits << 6 | digit);
+        bits.to_be_bytes()[5..5 + group.len() * 6 / 8].to_vec()
+    };
+    digits.chunks(4).flat_map(group).collect()
+}
 
 const DESKTOP: (u32, u32) = (1280, 800);
 const PHONE: (u32, u32) = (390, 844);
