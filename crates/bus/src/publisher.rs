@@ -23,6 +23,10 @@ pub struct Publisher<T> {
     values: PhantomData<fn(T)>,
 }
 
+/// A serialized key is padded to this many octets: Fast DDS takes a shorter one, encapsulation header included, for a
+/// key hash and does not find the instance.
+const KEY_PAYLOAD_MIN: usize = 20;
+
 impl<T: DdsType> Target for Publisher<T> {
     type Needs = ();
 
@@ -67,10 +71,12 @@ impl<T: DdsType> Publisher<T> {
 
     fn end(&self, value: &T, status: StatusInfo) -> Result<(), PublishError> {
         let instance = Some(value.key_hash().map_err(|source| self.encoding(source))?);
-        self.encoded(
-            |out| key_to_payload(value, out),
-            |payload| self.endpoint.write(instance, status, payload),
-        )
+        let encode = |out: &mut Vec<u8>| {
+            key_to_payload(value, out)?;
+            out.resize(out.len().max(KEY_PAYLOAD_MIN), 0);
+            Ok(())
+        };
+        self.encoded(encode, |payload| self.endpoint.write(instance, status, payload))
     }
 
     fn encoded(
