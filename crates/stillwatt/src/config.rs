@@ -3,6 +3,7 @@
 //!
 //! [`Config::parse`] is pure; a mistake is reported with file, line, field and remedy.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
@@ -33,6 +34,8 @@ pub struct BusSection {
     /// `domain = 0`: the DDS domain, 0 to 232.
     #[serde(deserialize_with = "domain")]
     pub domain: Option<u32>,
+    /// `peers = ["192.0.2.7"]`: hosts to look for participants on, for networks without multicast.
+    pub peers: Vec<Ipv4Addr>,
 }
 
 /// `[node]`: which machine is measured.
@@ -130,9 +133,10 @@ mod tests {
     /// Each field is read, and what is not said keeps its default.
     #[test]
     fn reads_every_field() {
-        let text = "[bus]\ndomain = 7\n[node]\nsimulated = \"x\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
+        let text = "[bus]\ndomain = 7\npeers = [\"192.0.2.7\"]\n[node]\nsimulated = \"x\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
         let config = Config::parse("site.toml", text).unwrap();
         assert_eq!(config.bus.domain, Some(7));
+        assert_eq!(config.bus.peers, [Ipv4Addr::new(192, 0, 2, 7)]);
         assert_eq!(config.node.simulated.as_deref(), Some("x"));
         assert_eq!(config.dashboard.port, Some(1));
         assert_eq!(config.monitor.record, Some(PathBuf::from("f")));
@@ -154,6 +158,7 @@ mod tests {
         assert!(complaint("[dashboard]\nport = \"x\"\n").contains("line 2"));
         assert!(complaint("[dashboard]\nport = 70000\n").contains("line 2"));
         assert!(complaint("[bus]\ndomain = 233\n").contains("the highest is 232"));
+        assert!(complaint("[bus]\npeers = [\"192.0.2\"]\n").contains("line 2"));
         assert!(complaint("[bus\n").contains("line 1"));
         assert!(complaint("[bus]\ndomain = 1\ndomain = 2\n").contains("line 3"));
     }

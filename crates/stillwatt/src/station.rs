@@ -52,6 +52,15 @@ pub struct Station {
     sequence: u64,
     /// When the node was heard of last, or when it was first missed.
     heard: Instant,
+    /// Datagrams and samples that were counted as bad at the last snapshot.
+    bad: Bad,
+}
+
+/// What the event list tells when it grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bad {
+    malformed: u64,
+    lost: u64,
 }
 
 impl Station {
@@ -66,8 +75,17 @@ impl Station {
         let observer = Observer::new(config.domain.join("stillwatt dashboard")?)
             .map_err(|error| Failure::from_error(Exit::Failed, error))?;
         let now = node::clock::monotonic();
-        let mut station =
-            Self { config, host, observer, monitor, node_role: None, feed, sequence: 0, heard: now };
+        let mut station = Self {
+            config,
+            host,
+            observer,
+            monitor,
+            node_role: None,
+            feed,
+            sequence: 0,
+            heard: now,
+            bad: Bad::default(),
+        };
         if station.is_served(now + LOOK_FOR) {
             let text =
                 format!("another process serves {} in this domain; this one listens to it", station.host);
@@ -100,6 +118,7 @@ impl Station {
         self.take_over_if_silent(now)?;
         self.sequence += 1;
         let snapshot = self.snapshot(now, wall);
+        self.note_bad(&snapshot)?;
         self.feed.publish(&snapshot).map_err(|error| Failure::from_error(Exit::Failed, error))
     }
 
@@ -134,6 +153,24 @@ impl Station {
             dashboard: self.feed.activity(),
             own: own_cost::read(),
         }
+    }
+
+    fn note_bad(&mut self, snapshot: &Snapshot) -> Result<(), Failure> {
+        let bad =
+            Bad { malformed: snapshot.bus.malformed_datagrams_total, lost: snapshot.bus.samples_lost_total };
+        let before = std::mem::replace(&mut self.bad, bad);
+        let (malformed, lost) =
+            (bad.malformed.saturating_sub(before.malformed), bad.lost.saturating_sub(before.lost));
+        if malformed > 0 {
+            self.note(&Happening::warning(
+                "bus",
+                format!("threw away datagrams that are not well formed: {malformed}"),
+            ))?;
+        }
+        if lost > 0 {
+            self.note(&Happening::warning("bus", format!("samples were lost: {lost}")))?;
+        }
+        Ok(())
     }
 
     /// Listens until the node is heard of, at most until `end`.

@@ -2,12 +2,14 @@
 //! the network through `multicast`, and the state directory.
 
 use clap::Args;
+use node::knob::Knob as _;
 use node::topology::CgroupVersion;
 use node::{Absent, Node, PowerFigure, Quality, SensorReport, thread};
 use serde_json::json;
 
 use super::table::Columns;
 use super::{Output, multicast, quantity};
+use crate::domain::DomainChoice;
 use crate::machine::MachineChoice;
 use crate::report::{Exit, Failure};
 use crate::state::{self, Surroundings};
@@ -16,6 +18,8 @@ use crate::state::{self, Surroundings};
 pub(super) struct DoctorArguments {
     #[command(flatten)]
     machine: MachineChoice,
+    #[command(flatten)]
+    domain: DomainChoice,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -70,6 +74,8 @@ pub(super) fn run(arguments: &DoctorArguments, output: &mut Output) -> Result<Ex
     checks.extend(reports.iter().map(sensor));
     checks.push(control_groups(&node));
     checks.extend(multicast::checks());
+    checks.push(bus(&arguments.domain));
+    checks.push(knobs(&node));
     checks.push(threads());
     checks.push(state_directory(&Surroundings::of_process()));
     report(&checks, arguments.json, output)?;
@@ -172,6 +178,43 @@ fn control_groups(node: &Node) -> Check {
     Check::new("control groups", state, finding)
 }
 
+fn bus(domain: &DomainChoice) -> Check {
+    let number = domain.number();
+    match domain.join("stillwatt doctor") {
+        Ok(participant) => {
+            node::clock::sleep(DISCOVERY_TIME);
+            let others = match participant.participants().len() {
+                0 => "nobody else is there".to_owned(),
+                others => format!("others there: {others}"),
+            };
+            let port = participant.user_port();
+            Check::new(
+                "bus",
+                State::Ok,
+                format!("joined domain {number}, user data at UDP port {port}; {others}"),
+            )
+        }
+        Err(failure) => Check::new("bus", State::NotAvailable, failure.to_string())
+            .with_remedy("use another domain (--domain N) or free its ports"),
+    }
+}
+
+/// What can be set, and whether this user may; nothing is written.
+fn knobs(node: &Node) -> Check {
+    let root = node.root();
+    let knobs = node::knob::discover(&**root);
+    let Some(first) = knobs.first() else {
+        return Check::new("knobs", State::NotAvailable, "neither frequency limits nor power limits")
+            .with_remedy("a machine with cpufreq or powercap drivers has some");
+    };
+    let finding = format!("{} files, the first is {}", knobs.len(), first.path());
+    if root.is_simulated() || rustix::process::geteuid().is_root() {
+        return Check::new("knobs", State::Ok, finding);
+    }
+    Check::new("knobs", State::Degraded, format!("{finding}; this user cannot write them"))
+        .with_remedy("run the node manager as root; without it values are read and not set")
+}
+
 fn threads() -> Check {
     match thread::allowed_cpus() {
         Ok(cpus) => Check::new("threads", State::Ok, format!("may run on CPUs {cpus}")),
@@ -196,6 +239,8 @@ fn state_directory(surroundings: &Surroundings) -> Check {
     }
 }
 
+/// On one machine participants find each other within this time.
+const DISCOVERY_TIME: std::time::Duration = std::time::Duration::from_millis(300);
 /// Long enough for one tick of the kernel's counters.
 const SAMPLE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(120);
 

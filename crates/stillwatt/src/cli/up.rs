@@ -82,6 +82,7 @@ fn station_config(arguments: &UpArguments, config: Config, state: Option<&PathBu
     }
     let mut domain = arguments.domain.clone();
     domain.domain = domain.domain.or(config.bus.domain);
+    domain.peer.extend(config.bus.peers);
     StationConfig {
         machine,
         domain,

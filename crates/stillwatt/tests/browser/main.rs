@@ -9,9 +9,10 @@
 
 mod chromium;
 
-use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use chromium::Browser;
 use serde_json::json;
@@ -31,7 +32,10 @@ fn dashboard_shows_what_up_prints() {
     browser.open(&up.address, DESKTOP, "light");
     browser.wait("Number(document.getElementById('main')?.dataset.sequence) >= 3");
     if is_picture_wanted {
-        browser.wait("Number(document.getElementById('main').dataset.sequence) >= 290");
+        // A picture of a full window; each wait is shorter than the watchdog.
+        for sequence in (40..=300).step_by(40) {
+            browser.wait(&format!("Number(document.getElementById('main').dataset.sequence) >= {sequence}"));
+        }
     }
     browser.click("#pause");
     let sequence =
@@ -62,8 +66,9 @@ fn dashboard_shows_what_up_prints() {
         browser.click("[data-topic='regale/mon/node']");
         browser.click("#pause");
         let picture = browser.screenshot();
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/dashboard.png");
-        std::fs::write(path, base64(&picture)).unwrap();
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+        std::fs::create_dir_all(docs).unwrap();
+        std::fs::write(format!("{docs}/dashboard.png"), base64(&picture)).unwrap();
     }
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -72,7 +77,7 @@ fn dashboard_shows_what_up_prints() {
 struct Up {
     child: Child,
     address: String,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
 }
 
 impl Up {
@@ -89,13 +94,16 @@ impl Up {
         let address = said.find_map(|line| line.strip_prefix("dashboard: ").map(str::to_owned)).unwrap();
         // Whatever else it says must not fill the pipe.
         std::thread::spawn(move || said.for_each(drop));
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, address, lines }
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // Printed lines must not fill their pipe either.
+        let (keep, printed) = std::sync::mpsc::channel();
+        std::thread::spawn(move || lines.map_while(|line| keep.send(line).ok()).for_each(drop));
+        Self { child, address, lines: printed }
     }
 
     /// The snapshot of this number, which must not have been asked for before.
     fn snapshot(&mut self, sequence: u64) -> Snapshot {
-        let mut snapshots = self.lines.by_ref().map(|line| Snapshot::from_json(&line.unwrap()).unwrap());
+        let mut snapshots = self.lines.iter().map(|line| Snapshot::from_json(&line).unwrap());
         snapshots.find(|snapshot| snapshot.sequence >= sequence).unwrap()
     }
 }
