@@ -61,6 +61,48 @@ fn wrong_usage_is_two() {
     }
 }
 
+/// A configuration file with a wrong name or a wrong value is a usage error that names file, line and remedy, before
+/// anything is started.
+#[test]
+fn bad_configuration_is_explained() {
+    let path = std::env::temp_dir().join(format!("stillwatt-config-{}.toml", std::process::id()));
+    let name = path.to_str().unwrap();
+    for (content, parts) in [
+        ("[bus]\ndomian = 3\n", ["line 2", "domian", "nothing is ignored"]),
+        ("[dashboard]\nport = \"x\"\n", ["line 2", "u16", "write a value of the kind"]),
+        ("[bus]\ndomain = 233\n", ["line 2", "the highest is 232", "write a value of the kind"]),
+        ("[bus\n", ["line 1", "bus", "[section]"]),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let output = run(&["up", "--config", name, "--for", "1 s"]);
+        assert_eq!(output.status.code(), Some(2), "{content}");
+        let said = text(&output.stderr);
+        let file = path.file_name().unwrap().to_str().unwrap();
+        assert!(said.replace(['\n', ' ', '│'], "").contains(file), "{said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} are not all in {said}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    let missing = run(&["up", "--config", name, "--for", "1 s"]);
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+/// What `up` cannot have is said with a remedy: a port that is taken, a recording that cannot be written, a simulated
+/// node that does not exist.
+#[test]
+fn up_says_what_it_cannot_have() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (arguments, code, part) in [
+        (["--port", &port], 1, "another port"),
+        (["--record", "/proc/nowhere/file.csv"], 1, "writable folder"),
+        (["--simulated", "abacus"], 2, "xeon-8260-2s"),
+    ] {
+        let output = run(&[&["up", "--domain", DOMAIN_REFUSED, "--for", "1 s"][..], &arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+    }
+}
+
 /// Help and version are data and end well.
 #[test]
 fn help_is_data() {
@@ -301,3 +343,4 @@ const DOMAIN_EXEC: &str = "150";
 const DOMAIN_EXEC_CODES: &str = "151";
 const DOMAIN_EXEC_SIGNAL: &str = "152";
 const DOMAIN_SERVE: &str = "153";
+const DOMAIN_REFUSED: &str = "156";

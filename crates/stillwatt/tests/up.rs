@@ -131,6 +131,25 @@ fn second_up_listens_and_takes_over() {
     assert_eq!(second.code(), Some(0));
 }
 
+/// `exec` takes its figures from the node manager that serves already, and starts none.
+#[test]
+fn exec_listens_to_a_running_up() {
+    let mut up = Up::start_in(&["--domain", "157"], &state("exec"));
+    up.measured();
+    let output = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
+        .args(["exec", "--domain", "157", "--json", "--", "sleep", "0.2"])
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(report["exit_code"], 0);
+    let account = &report["account"];
+    assert!(account["energy_joules"].as_f64().unwrap() > 0.0, "{account}");
+    assert!(account["covered_seconds"].as_f64().unwrap() > 0.19, "{account}");
+    // Our own participant, the monitor and the node manager; that of `exec` came and went.
+    let participants = up.snapshot().bus.participants;
+    assert!(participants <= 4, "{participants} participants: exec started a node manager");
+}
+
 /// A state folder that cannot be written is said, and the readings go on.
 #[test]
 fn unwritable_state_folder_is_said() {

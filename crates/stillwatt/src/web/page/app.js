@@ -1,6 +1,6 @@
 // The page: wires the store to tiles, charts, tables and controls.
 
-import { age, count, quantity, range, show, time } from "/format.js";
+import { age, count, plain, quantity, range, show, time } from "/format.js";
 import { Chart } from "/charts.js";
 import { Store } from "/store.js";
 import { EventList, TopicTable } from "/tables.js";
@@ -80,7 +80,7 @@ const drawTile = (name, snapshot, snapshots) => {
   quality.dataset.quality = reading.quality ?? "absent";
   // Bounds that look like the value say nothing.
   const hasBounds = value !== null && low !== null && high !== null && quantity[kind](low).text !== quantity[kind](high).text;
-  part("detail").textContent = value === null ? (reading.reason ?? "no reason given") : hasBounds ? `bounds ${range(kind, low, high)}` : "";
+  part("detail").textContent = value === null ? (plain(reading.reason) ?? "no reason given") : hasBounds ? `bounds ${range(kind, low, high)}` : "";
   part("source").textContent = reading.source ?? "";
   part("source").title = reading.source ?? "";
   part("detail").title = part("detail").textContent;
@@ -108,7 +108,7 @@ const drawMemory = ({ memory }) => {
   part("unit").textContent = shown.unit;
   part("quality").textContent = isAbsent ? "no reading" : "measured";
   part("quality").dataset.quality = isAbsent ? "absent" : "measured";
-  part("detail").textContent = isAbsent ? (memory.reason ?? "no reason given") : `of ${show("bytes", memory.total_bytes)} in use`;
+  part("detail").textContent = isAbsent ? (plain(memory.reason) ?? "no reason given") : `of ${show("bytes", memory.total_bytes)} in use`;
 };
 
 const drawBus = (snapshots) => {

@@ -1,6 +1,6 @@
 // Line charts over the chosen window, drawn by uPlot. A gap in the readings is a gap in the line.
 
-import { minute, quantity, range, show, time } from "/format.js";
+import { minute, plain, quantity, range, show, time } from "/format.js";
 
 const GAP_SECONDS = 2.5;
 const SYNC_KEY = "stillwatt";
@@ -61,7 +61,7 @@ export class Chart {
     const isEmpty = this.#data[1].every((value) => value === null);
     const absent = this.#part("absent");
     absent.hidden = !isEmpty;
-    if (isEmpty) absent.textContent = snapshots.length ? `No reading: ${reason(snapshots.at(-1)) ?? "none in this window"}` : "Waiting for readings";
+    if (isEmpty) absent.textContent = snapshots.length ? `No reading: ${plain(reason(snapshots.at(-1))) ?? "none in this window"}` : "Waiting for readings";
     this.#part("plot").classList.toggle("is-empty", isEmpty);
     if (!this.#plot) this.#create();
     this.#plot.setData(this.#data, false);
@@ -103,7 +103,7 @@ export class Chart {
     this.#plot = new uPlot({
       width: Math.max(plot.clientWidth, 60),
       height: Math.max(plot.clientHeight, 60),
-      padding: [8, 10, 0, 0],
+      padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, points: { size: 7 }, y: false },
       scales: { x: { time: true, auto: false }, y: { auto: false } },

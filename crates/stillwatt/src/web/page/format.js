@@ -36,6 +36,9 @@ export const range = (kind, low, high) => {
 /** A count with separators. */
 export const count = (value) => whole.format(value);
 
+/** A reason without the words that the page says already. */
+export const plain = (reason) => reason?.replace(/^unavailable \([a-z-]+\): /, "");
+
 /** Local wall-clock time of a Unix time in seconds. */
 export const time = (seconds) => clock.format(new Date(seconds * 1000));
 
