@@ -193,7 +193,7 @@ pub struct SelfCost {
 }
 
 /// The state of one node and its bus at one second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// [`SCHEMA`].

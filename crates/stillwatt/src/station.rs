@@ -122,6 +122,12 @@ impl Station {
         self.feed.publish(&snapshot).map_err(|error| Failure::from_error(Exit::Failed, error))
     }
 
+    /// Takes what has arrived; whether the node has been heard yet.
+    pub fn has_readings(&mut self, now: Instant) -> bool {
+        self.observer.poll(now);
+        self.observer.node(&self.host).is_some()
+    }
+
     /// Ends every role and restores the machine.
     ///
     /// # Errors

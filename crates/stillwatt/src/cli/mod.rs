@@ -6,6 +6,7 @@ mod bus;
 mod doctor;
 mod exec;
 mod generated;
+mod line;
 mod multicast;
 mod node;
 mod output;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use units::Instant;
 
-use super::Output;
+use super::{Output, line};
 use crate::config::Config;
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
@@ -37,7 +37,7 @@ pub(super) struct UpArguments {
     /// Append telemetry to this file, as comma-separated values
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Print one JSON object a second
+    /// Print one JSON object a second instead of one line
     #[arg(long)]
     json: bool,
 }
@@ -109,17 +109,26 @@ fn serve(
     interrupt: &mut Interrupt,
     output: &mut Output,
 ) -> Result<(), Failure> {
+    // The first telemetry comes with the second whole second: nothing is worth showing before.
+    let mut is_heard = false;
+    let patience = node::clock::monotonic() + FIRST_TELEMETRY_MAX;
     loop {
         let next = next_tick();
         if interrupt.wait_until(next.min(end)) || next > end {
             return Ok(());
         }
+        is_heard = is_heard || station.has_readings(node::clock::monotonic());
+        if !is_heard && next < patience {
+            continue;
+        }
         let text = station.tick(node::clock::monotonic(), node::clock::wall())?;
         if is_json {
             output.line(&text)?;
-            if !output.is_open() {
-                return Ok(());
-            }
+        } else if let Ok(snapshot) = serde_json::from_str(&text) {
+            output.line(&line::of(&snapshot))?;
+        }
+        if !output.is_open() {
+            return Ok(());
         }
     }
 }
@@ -132,6 +141,8 @@ fn next_tick() -> Instant {
     node::clock::monotonic() + Duration::from_nanos(left)
 }
 
+/// How long the first telemetry may take.
+const FIRST_TELEMETRY_MAX: Duration = Duration::from_secs(3);
 const PERIOD_NANOS: u64 = PERIOD.as_nanos() as u64;
 /// Sensors are read at the whole second; slow ones take some time.
 const TICK_DELAY_NANOS: u64 = 150_000_000;
