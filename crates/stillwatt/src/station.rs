@@ -86,7 +86,7 @@ impl Station {
             heard: now,
             bad: Bad::default(),
         };
-        if station.is_served(now + LOOK_FOR) {
+        if station.is_served(boot_id(&node), now + LOOK_FOR)? {
             let text =
                 format!("another process serves {} in this domain; this one listens to it", station.host);
             station.note(&Happening::info("node manager", text))?;
@@ -179,16 +179,25 @@ impl Station {
         Ok(())
     }
 
-    /// Listens until the node is heard of, at most until `end`.
-    fn is_served(&mut self, end: Instant) -> bool {
+    /// Listens until a node manager of this node is heard of, at most until `end`.
+    ///
+    /// # Errors
+    /// When an event cannot be written as JSON.
+    fn is_served(&mut self, boot_id: Option<[u8; 16]>, end: Instant) -> Result<bool, Failure> {
         loop {
             let now = node::clock::monotonic();
             self.observer.poll(now);
-            if self.observer.node(&self.host).is_some_and(|view| view.is_alive()) {
-                return true;
+            if let Some(other) = self.observer.node(&self.host).and_then(|view| view.boot_id()) {
+                let is_ours = boot_id.is_none_or(|own| own == other);
+                if !is_ours {
+                    let text =
+                        format!("another machine in this domain is called {} too: rename one", self.host);
+                    self.note(&Happening::warning("node manager", text))?;
+                }
+                return Ok(is_ours);
             }
             if now >= end {
-                return false;
+                return Ok(false);
             }
             node::clock::sleep(Duration::from_millis(50));
         }
@@ -233,6 +242,13 @@ impl Station {
         let recorded = self.feed.record(time, *severity, subject, message);
         recorded.map(drop).map_err(|error| Failure::from_error(Exit::Failed, error))
     }
+}
+
+/// The kernel's boot id: 32 hexadecimal digits with dashes between them.
+fn boot_id(node: &node::Node) -> Option<[u8; 16]> {
+    let text = node.topology().boot_id.as_ref().ok()?.replace('-', "");
+    (text.len() == 32).then_some(())?;
+    u128::from_str_radix(&text, 16).ok().map(u128::to_be_bytes)
 }
 
 /// The name of a node on the bus.

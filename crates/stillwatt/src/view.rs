@@ -70,9 +70,9 @@ impl NodeView {
         self.telemetry.as_ref().map(|(at, _)| *at)
     }
 
-    /// Whether a node manager has said anything of the node.
-    pub fn is_alive(&self) -> bool {
-        self.telemetry.is_some() || self.status.is_some()
+    /// The boot of the machine that the node manager runs on, once it has said so.
+    pub fn boot_id(&self) -> Option<[u8; 16]> {
+        self.status.as_ref().map(|status| status.boot_id)
     }
 
     /// What can be shown at `now`. A report older than `age_max` is not shown: every reading is absent then and

@@ -261,6 +261,32 @@ fn pause_holds_and_resume_jumps() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
+/// A server that stops is noticed and said; when it is there again, the page goes on with what it has now.
+#[test]
+fn lost_connection_is_said_and_mended() {
+    let Some(mut browser) = chromium::start("lost_connection_is_said_and_mended") else { return };
+    let (feed, dashboard) = serve_feed();
+    for sequence in 1..=3 {
+        feed.publish(&snapshot(sequence)).unwrap();
+    }
+    browser.open(dashboard.address(), DESKTOP, "light");
+    wait_for_sequence(&mut browser, 3);
+    assert_eq!(browser.evaluate("document.getElementById('notice').hidden"), json!(true));
+    let port: u16 = dashboard.address().trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+    drop(dashboard);
+    browser.wait("document.getElementById('live').dataset.state === 'lost'");
+    assert!(browser.text("#notice").contains("does not answer"));
+    // A new process begins its numbers anew.
+    let feed = Arc::new(Feed::new());
+    feed.publish(&snapshot(1)).unwrap();
+    let _dashboard = Dashboard::start(bind(Some(port)).unwrap(), Arc::clone(&feed)).unwrap();
+    wait_for_sequence(&mut browser, 1);
+    feed.publish(&snapshot(2)).unwrap();
+    wait_for_sequence(&mut browser, 2);
+    assert_eq!(browser.evaluate("document.getElementById('live').dataset.state"), json!("live"));
+    assert_eq!(browser.evaluate("document.getElementById('notice').hidden"), json!(true));
+}
+
 /// Events are filtered by words and by severity, and markup in them is text.
 #[test]
 fn events_are_filtered() {
