@@ -199,10 +199,12 @@ fn published_samples_are_echoed() {
         "10 ms",
         "--wait",
         "60 s",
+        "--json",
     ];
     let published = run(&arguments);
     assert_eq!(published.status.code(), Some(0), "{}", text(&published.stderr));
-    assert_eq!(text(&published.stdout), "");
+    let said = json(&published);
+    assert_eq!((&said["samples_written_total"], &said["subscribers_total"]), (&2.into(), &1.into()));
     let mut printed = String::new();
     echo.0.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
     assert_eq!(echo.0.wait().unwrap().code(), Some(0));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bus::UntypedPublisher;
 use clap::Args;
 use rtps::types::{DynamicValue, StructType};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::super::Output;
 use crate::domain::DomainChoice;
@@ -37,9 +37,12 @@ pub(in crate::cli) struct PublishArguments {
     /// How long to wait for a first subscriber
     #[arg(long, value_name = "TIME", default_value = "5 s", value_parser = units::parse_duration)]
     wait: Duration,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    json: bool,
 }
 
-pub(super) fn run(arguments: &PublishArguments, _output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &PublishArguments, output: &mut Output) -> Result<Exit, Failure> {
     let structure = structure(arguments)?;
     let sample = sample(&structure, &arguments.sample)?;
     let mut interrupt = Interrupt::install()?;
@@ -67,11 +70,19 @@ pub(super) fn run(arguments: &PublishArguments, _output: &mut Output) -> Result<
             Failure::new(Exit::Failed, text).with_remedy("look for a reader that does not take its samples")
         );
     }
-    let subscribers = match publisher.matched().total {
-        1 => "1 subscriber".to_owned(),
-        many => format!("{many} subscribers"),
-    };
-    eprintln!("wrote {written} to {subscribers} of {:?}", arguments.topic);
+    let subscribers = publisher.matched().total;
+    if arguments.json {
+        let object = json!({
+            "schema": "stillwatt.published/1",
+            "topic": arguments.topic,
+            "samples_written_total": written,
+            "subscribers_total": subscribers,
+        });
+        output.line(&object.to_string())?;
+    } else {
+        let plural = if subscribers == 1 { "" } else { "s" };
+        eprintln!("wrote {written} to {subscribers} subscriber{plural} of {:?}", arguments.topic);
+    }
     Ok(Exit::Done)
 }
 

@@ -81,7 +81,8 @@ const drawTile = (name, snapshot, snapshots) => {
   // Bounds that look like the value say nothing.
   const hasBounds = value !== null && low !== null && high !== null && quantity[kind](low).text !== quantity[kind](high).text;
   part("detail").textContent = value === null ? (plain(reading.reason) ?? "no reason given") : hasBounds ? `bounds ${range(kind, low, high)}` : "";
-  part("source").textContent = reading.source ?? "";
+  // Which machine it is stands in the header.
+  part("source").textContent = (reading.source ?? "").replace(/^(this machine|simulated [^:]+): /, "");
   part("source").title = reading.source ?? "";
   part("detail").title = part("detail").textContent;
   const span = part("span");
