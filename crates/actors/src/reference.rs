@@ -130,9 +130,8 @@ impl Machine for ReferenceMachine {
         if let Ok(journal) = std::mem::replace(&mut self.journal, left)
             && !bound.is_empty()
         {
-            // Dropping it would raise the bound knobs to their snapshots. What it has on disk stays for the next
-            // start; its lock ends with this process.
-            std::mem::forget(journal);
+            // Dropping it would raise the bound knobs to their snapshots. The next start does that, by what is on disk.
+            journal.leave();
         }
     }
 }

@@ -4,7 +4,14 @@
 //!
 //! The old value of a setting is on disk before the first write, so that a program that is killed at any moment leaves
 //! enough behind for the next start to restore what was there. Undo goes backwards, past failures, and tells about
-//! each setting. A value that another program has set since is reported and left alone.
+//! each setting. A value that another program has set since is reported and left alone; while a change is announced
+//! and its outcome is not on record, whatever is there counts as ours, for the hardware may have rounded it.
+//!
+//! What a killed process left returns to the snapshot and to nothing else: a lease dies with the process that counts
+//! its time, so a cap that was live then binds nobody until its holder asks again.
+//!
+//! The journal says which files to write, and often root does it. A journal that another user could have written is
+//! therefore refused, and so is one behind a symbolic link.
 
 mod owner;
 mod record;
@@ -12,7 +19,7 @@ mod record;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,6 +43,8 @@ pub struct Journal {
     bytes: usize,
     /// Whether the last line may be incomplete, because the disk was full.
     is_cut: bool,
+    /// Whether the settings stay as they are when the value ends.
+    is_left: bool,
 }
 
 /// One setting that was changed.
@@ -126,6 +135,22 @@ pub enum JournalError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The setting refused the text; it is restored with the others if it has changed all the same.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The setting's file.
+        path: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// What the setting holds after the write is not known, or not what was written; it is restored with the others.
+    #[error("{path} was written and does not hold it: {source}")]
+    Verify {
+        /// The setting's file.
+        path: String,
+        /// The kernel's answer, or what is there instead.
+        source: io::Error,
+    },
     /// The setting could not be changed; it is restored with the others.
     #[error(transparent)]
     Knob(#[from] KnobError),
@@ -172,7 +197,7 @@ impl Journal {
         let mut entries = entries(&parsed);
         let recovery = recover(&*root, &owner, parsed, &mut entries);
         let (file, bytes) = write_anew(&path, &owner, &entries).map_err(storage(&path))?;
-        Ok((Self { root, path, file, lock, owner, entries, bytes, is_cut: false }, recovery))
+        Ok((Self { root, path, file, lock, owner, entries, bytes, is_cut: false, is_left: false }, recovery))
     }
 
     /// Sets a knob and remembers how to undo it. Blocks for the write, one read and, for each new value, one fsync.
@@ -188,11 +213,11 @@ impl Journal {
         let text = knob.encode(wanted.value);
         self.announce(&path, &text)?;
         let applied = knob.set(&*self.root, value);
-        // What the hardware made of the value is ours to undo as well.
-        if matches!(applied, Ok(_) | Err(KnobError::NotApplied { .. })) {
-            self.complete(&path)?;
-        }
-        Ok(applied?)
+        // What the hardware made of the value is ours to undo as well, also when it refused the write.
+        let completed = self.complete(&path);
+        let applied = applied?;
+        completed?;
+        Ok(applied)
     }
 
     /// Writes a text to any setting, reads it back and compares, and remembers how to undo it; for settings that are
@@ -202,15 +227,15 @@ impl Journal {
     /// When the old value cannot be read or stored (nothing is changed then), or the text does not stick.
     pub fn write(&mut self, path: &str, text: &str) -> Result<(), JournalError> {
         self.announce(path, text)?;
-        let snapshot = |source| JournalError::Snapshot { path: path.to_string(), source };
-        self.root.write(path, text).map_err(snapshot)?;
-        let found = self.root.read(path).map_err(snapshot)?;
-        self.complete(path)?;
+        let written = self.root.write(path, text);
+        let found = self.complete(path);
+        written.map_err(|source| JournalError::Write { path: path.to_string(), source })?;
+        let found = found?;
         if found.trim() == text.trim() {
             return Ok(());
         }
         let text = format!("{:?} was written and {:?} is there", text.trim(), found.trim());
-        Err(snapshot(io::Error::other(text)))
+        Err(JournalError::Verify { path: path.to_string(), source: io::Error::other(text) })
     }
 
     /// The settings that are changed now, in the order of their first change.
@@ -253,6 +278,12 @@ impl Journal {
         Ok(undone)
     }
 
+    /// Ends without restoring anything: what is changed stays so and in the journal, for the next start to restore.
+    pub fn leave(mut self) {
+        // Nothing is left for the end of the value to undo; the file keeps its lines.
+        self.is_left = true;
+    }
+
     /// Puts the old value (the first time) and the new one on disk before the setting is written.
     fn announce(&mut self, path: &str, text: &str) -> Result<(), JournalError> {
         let mut records = Vec::new();
@@ -272,15 +303,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes what the setting shows after the write.
-    fn complete(&mut self, path: &str) -> Result<(), JournalError> {
+    /// Notes what the setting shows after the write, and returns it.
+    fn complete(&mut self, path: &str) -> Result<String, JournalError> {
         let found = self.root.read(path);
-        let text = found.map_err(|source| JournalError::Snapshot { path: path.to_string(), source })?;
-        let record = Record::Applied { path: path.to_string(), text };
+        let text = found.map_err(|source| JournalError::Verify { path: path.to_string(), source })?;
+        let record = Record::Applied { path: path.to_string(), text: text.clone() };
         // Without fsync: it only matters to a later process of this boot, which reads the same page cache.
         self.append(std::slice::from_ref(&record), false)?;
         note(&mut self.entries, record);
-        if self.bytes > Self::BYTES_MAX { self.compact() } else { Ok(()) }
+        if self.bytes > Self::BYTES_MAX {
+            self.compact()?;
+        }
+        Ok(text)
     }
 
     fn append(&mut self, records: &[Record], is_synced: bool) -> Result<(), JournalError> {
@@ -314,7 +348,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        if !self.entries.is_empty() {
+        if !self.entries.is_empty() && !self.is_left {
             // Nobody is left to tell; what fails stays in the journal for the next start.
             undo_all(&*self.root, &mut self.entries);
             let _ = self.compact();
@@ -390,8 +424,8 @@ fn undo(root: &dyn SysRoot, entry: &Entry) -> Undone {
     if found == entry.old || found.trim() == entry.old.trim() {
         return report(UndoOutcome::Unchanged);
     }
-    let ours = [&entry.applied, &entry.intended];
-    if !ours.into_iter().flatten().any(|text| text.trim() == found.trim()) {
+    let is_ours = |text: &String| text.trim() == found.trim();
+    if entry.intended.is_none() && !entry.applied.as_ref().is_some_and(is_ours) {
         return report(UndoOutcome::ChangedByOther { found: found.trim().to_string() });
     }
     if let Err(error) = root.write(&entry.path, &entry.old) {
@@ -458,17 +492,43 @@ fn write_anew(path: &Path, owner: &Owner, entries: &[Entry]) -> io::Result<(File
 }
 
 fn open_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let mut options = private();
+    options.write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Options that follow no symbolic link at the path's end.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    match File::open(path) {
-        Ok(file) => file.take(Journal::READ_MAX).read_to_end(&mut bytes)?,
+    match private().open(path) {
+        Ok(file) => {
+            check_ours(&file)?;
+            file.take(Journal::READ_MAX).read_to_end(&mut bytes)?
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
     Ok(bytes)
+}
+
+/// Refuses a journal that somebody else could have written.
+fn check_ours(file: &File) -> io::Result<()> {
+    let data = file.metadata()?;
+    let user = rustix::process::geteuid().as_raw();
+    if data.uid() == user && data.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let text = format!(
+        "user {} owns it with mode {:o}, but only user {user} may be able to write it; look into it and remove it",
+        data.uid(),
+        data.mode() & 0o777
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
 /// A root's description as part of a file name: `this machine` becomes `this-machine`.

@@ -361,3 +361,98 @@ fn the_journal_stays_small() {
     journal.close().unwrap();
     assert_eq!(memory.read(&path).unwrap(), "165000000\n");
 }
+
+/// A root that rounds what is written, as hardware with steps of its own does, and stops the program after it.
+#[derive(Debug)]
+struct Rounding(Arc<dyn SysRoot>);
+
+impl SysRoot for Rounding {
+    fn read(&self, path: &str) -> io::Result<String> {
+        self.0.read(path)
+    }
+    fn write(&self, path: &str, _text: &str) -> io::Result<()> {
+        self.0.write(path, "89500000\n")?;
+        panic!("killed between the write and its record");
+    }
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        self.0.list(path)
+    }
+    fn link_name(&self, path: &str) -> io::Result<String> {
+        self.0.link_name(path)
+    }
+    fn perf_count(&self, event: &PerfEvent) -> io::Result<u64> {
+        self.0.perf_count(event)
+    }
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+}
+
+/// A value that the hardware rounded in a way of its own, and whose record is missing because the program was killed
+/// right after the write, is still ours to restore.
+#[test]
+fn a_rounded_value_without_its_record_is_restored() {
+    let scratch = Scratch::new("rounded");
+    let plain = scratch.root();
+    let knob = knob_of(&*plain, "powercap.package-0.limit");
+    let (mut journal, _) = Journal::open(&scratch.state(), Arc::new(Rounding(Arc::clone(&plain)))).unwrap();
+    let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| journal.set(&knob, watts(90.0))));
+    assert!(killed.is_err());
+    journal.leave();
+    assert_eq!(scratch.changed().len(), 1);
+    let (_, recovery) = Journal::open(&scratch.state(), plain).unwrap();
+    assert_eq!(recovery.undone[0].outcome, UndoOutcome::Restored);
+    assert!(scratch.changed().is_empty());
+}
+
+/// After a refused write the setting is not ours: what another program sets there later stays.
+#[test]
+fn a_refused_write_claims_nothing() {
+    let scratch = Scratch::new("refused-write");
+    let memory = Arc::new(files().into_iter().collect::<MemoryRoot>());
+    let knob = knob_of(&*memory, "powercap.package-0.limit");
+    let (mut journal, _) = Journal::open(&scratch.state(), Arc::clone(&memory) as Arc<dyn SysRoot>).unwrap();
+    memory.fail_write(knob.path(), 16);
+    assert!(journal.set(&knob, watts(90.0)).is_err());
+    let error = journal.write(knob.path(), "80000000").unwrap_err();
+    assert!(matches!(error, JournalError::Write { .. }), "{error}");
+    memory.heal(knob.path());
+    memory.set(knob.path(), "77000000\n");
+    journal.close().unwrap();
+    assert_eq!(memory.read(knob.path()).unwrap(), "77000000\n");
+}
+
+/// A text that does not stick is an error that says what is there, and is undone.
+#[test]
+fn a_text_that_does_not_stick_is_told() {
+    let scratch = Scratch::new("stuck");
+    let memory = Arc::new(files().into_iter().collect::<MemoryRoot>());
+    let (mut journal, _) = Journal::open(&scratch.state(), Arc::clone(&memory) as Arc<dyn SysRoot>).unwrap();
+    let path = format!("{ZONE}/constraint_0_power_limit_uw");
+    memory.stick(&path);
+    let error = journal.write(&path, "80000000").unwrap_err();
+    assert!(error.to_string().contains("80000000") && error.to_string().contains("165000000"), "{error}");
+}
+
+/// A journal that others can write, or that is a symbolic link, is refused: it would say what root writes where.
+#[test]
+fn a_foreign_journal_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("foreign");
+    let (mut journal, _) = Journal::open(&scratch.state(), scratch.root()).unwrap();
+    journal.set(&knob_of(&*scratch.root(), "powercap.package-0.limit"), watts(90.0)).unwrap();
+    journal.leave();
+    let file = scratch.journal_file();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let error = Journal::open(&scratch.state(), scratch.root()).unwrap_err();
+    assert!(error.to_string().contains("mode 666"), "{error}");
+    assert_eq!(scratch.changed().len(), 1);
+    let elsewhere = scratch.0.join("elsewhere");
+    std::fs::rename(&file, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+    assert!(matches!(Journal::open(&scratch.state(), scratch.root()), Err(JournalError::Storage { .. })));
+    assert_eq!(scratch.changed().len(), 1);
+}

@@ -102,7 +102,7 @@ impl HostRoot {
 
 impl SysRoot for HostRoot {
     fn read(&self, path: &str) -> io::Result<String> {
-        let is_keepable = self.is_machine && (path.starts_with("sys/") || path.starts_with("proc/"));
+        let is_keepable = self.is_machine && is_setting(path);
         if !is_keepable {
             let mut bytes = Vec::new();
             let limit = u64::try_from(FILE_BYTES_MAX + 1).unwrap_or(u64::MAX);
@@ -126,7 +126,12 @@ impl SysRoot for HostRoot {
         }
     }
 
+    /// On this machine settings are below `sys` and `proc` only; anything else is refused, whoever asks.
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        if self.is_machine && !is_setting(path) {
+            let text = format!("{path} is no setting: those are below sys and proc");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         // A captured tree's file is emptied as the kernel's attribute would be; an attribute ignores the flag.
         let mut file = self.open(path, OFlags::WRONLY | OFlags::TRUNC)?;
         let written = file.write(text.as_bytes())?;
@@ -185,6 +190,11 @@ impl SysRoot for HostRoot {
             format!("directory {}", self.root.display())
         }
     }
+}
+
+/// Whether a path is below the kernel's own file systems.
+fn is_setting(path: &str) -> bool {
+    path.starts_with("sys/") || path.starts_with("proc/")
 }
 
 fn open_plain(path: &Path, flags: OFlags) -> io::Result<File> {
@@ -259,5 +269,18 @@ mod tests {
         assert_ne!(first, root.read("proc/uptime").unwrap());
         assert!(root.list("proc").unwrap().contains(&"stat".to_string()));
         assert!(root.read("proc/no-such-file").is_err());
+    }
+
+    /// Nothing but a setting is written on this machine, so that a damaged journal cannot reach other files.
+    #[test]
+    fn only_settings_are_written() {
+        let folder = scratch("settings");
+        let file = folder.join("file");
+        std::fs::write(&file, "kept").unwrap();
+        let path = file.to_str().unwrap().trim_start_matches('/');
+        let error = HostRoot::machine().write(path, "lost").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
