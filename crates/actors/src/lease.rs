@@ -4,19 +4,26 @@
 //! on its own monotonic clock, so neither a lost message nor a stepped wall clock can prolong it. The rules:
 //!
 //! * **Power caps**: the lowest live cap wins. When the last lease of some authority expires without renewal, a
-//!   *fallback* of `min(cap in force, safe)` stands in with that authority, so silence never raises a cap; it ends
-//!   with a new lease of at least this authority or with the holder's release.
+//!   *fallback* of `min(cap in force, safe)` stands in with that authority, so silence never raises a cap. It has no
+//!   end of its own: it ends with a new lease of at least this authority (a restarted system manager's first lease
+//!   lifts its former self's fallback), with the holder's release, with an operator's order, or with the node manager.
 //! * **Ceilings** (highest frequency): the lowest live one; **floors**: the highest live one, below its ceiling;
 //!   **settings**: the highest authority, then the latest. Expiry leads to the next live lease, else the snapshot.
 //! * **Release** leads to the next live lease, else the snapshot.
-//! * Only [`Authority::System`] and above may go beyond the snapshot; hardware and thermal limits bound everybody.
+//! * A cap or ceiling above the snapshot takes effect only beside a live lease of [`Authority::System`] or above;
+//!   floors are bounded by their ceiling and settings by the hardware. Hardware and thermal limits bound everybody.
+//! * A lease that asks for the snapshot's very value is written like any other: it binds, the snapshot does not.
 
+mod clamp;
+mod error;
 mod knob;
 mod rank;
 mod table;
 
-pub use rank::{ClampedBy, Effective};
-pub use table::{Decision, GrantError, LeaseTable, ReleaseError, TableLimits};
+pub use clamp::ClampedBy;
+pub use error::{GrantError, ReleaseError};
+pub use rank::Effective;
+pub use table::{Decision, Ended, LeaseTable, TableLimits};
 
 use std::fmt;
 use std::time::Duration;
@@ -113,7 +120,7 @@ pub struct Change {
     pub key: KnobKey,
     /// What to write, in the SI unit of the control.
     pub target: f64,
-    /// Whether the target is exactly the knob's snapshot, so that the machine can put back all that it saved.
+    /// Whether nothing binds the knob any longer, so that the machine can put back all that it saved.
     pub is_restore: bool,
 }
 

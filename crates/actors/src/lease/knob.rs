@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use units::Instant;
 
-use super::rank::ClampedBy;
-use super::table::GrantError;
+use super::clamp::ClampedBy;
+use super::error::GrantError;
 use super::{Authority, KnobModel, KnobRule, Lease};
 
 #[derive(Clone, Debug)]
@@ -18,6 +18,9 @@ pub(super) struct KnobState {
     pub(super) limits: BTreeMap<ClampedBy, f64>,
     /// What was last commanded; `None` when a write failed and must be repeated.
     pub(super) target: Option<f64>,
+    /// Whether a lease or limit decided what was last commanded. One that asks for the snapshot's very value must be
+    /// written too: somebody may have changed the knob since the snapshot.
+    pub(super) is_bound: bool,
     /// What the hardware made of it.
     pub(super) applied: f64,
     pub(super) seen: BTreeMap<String, Seen>,
@@ -40,7 +43,8 @@ pub(super) struct Fallback {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    term: u64,
+    /// `None` when the holder was only heard to release.
+    term: Option<u64>,
     pub(super) sequence: u64,
     order: u64,
 }
@@ -53,6 +57,7 @@ impl KnobState {
             fallback: None,
             limits: BTreeMap::new(),
             target: Some(model.snapshot),
+            is_bound: false,
             applied: model.snapshot,
             seen: BTreeMap::new(),
         }
@@ -65,14 +70,13 @@ impl KnobState {
     /// The end of the very same lease if it was taken before; an error if the request is older than the last one.
     pub(super) fn duplicate_of(&self, lease: &Lease) -> Result<Option<Instant>, GrantError> {
         let Some(seen) = self.seen.get(&lease.holder) else { return Ok(None) };
-        if (lease.term, lease.sequence) > (seen.term, seen.sequence) {
+        let term = seen.term.unwrap_or(lease.term);
+        if (lease.term, lease.sequence) > (term, seen.sequence) {
             return Ok(None);
         }
         match self.held(&lease.holder) {
             Some(held) if held.lease == *lease => Ok(Some(held.deadline)),
-            _ if lease.term < seen.term => {
-                Err(GrantError::StaleTerm { asked: lease.term, current: seen.term })
-            }
+            _ if lease.term < term => Err(GrantError::StaleTerm { asked: lease.term, current: term }),
             _ => Err(GrantError::StaleSequence {
                 holder: lease.holder.clone(),
                 asked: lease.sequence,
@@ -83,7 +87,7 @@ impl KnobState {
 
     pub(super) fn insert(&mut self, held: Held, holders_max: usize) {
         let lease = &held.lease;
-        let seen = Seen { term: lease.term, sequence: lease.sequence, order: held.order };
+        let seen = Seen { term: Some(lease.term), sequence: lease.sequence, order: held.order };
         self.seen.insert(lease.holder.clone(), seen);
         if self.fallback.as_ref().is_some_and(|fallback| lease.authority >= fallback.authority) {
             self.fallback = None;
@@ -92,6 +96,18 @@ impl KnobState {
             Some(former) => *former = held,
             None => self.leases.push(held),
         }
+        self.bound_seen(holders_max);
+    }
+
+    /// Remembers a release, so that a request from before it which arrives late does not bind the knob again.
+    pub(super) fn note_release(&mut self, holder: &str, sequence: u64, order: u64, holders_max: usize) {
+        let fresh = Seen { term: None, sequence, order };
+        let seen = self.seen.entry(holder.to_owned()).or_insert(fresh);
+        (seen.sequence, seen.order) = (sequence, order);
+        self.bound_seen(holders_max);
+    }
+
+    fn bound_seen(&mut self, holders_max: usize) {
         if self.seen.len() > holders_max {
             self.forget_one();
         }
@@ -111,8 +127,14 @@ impl KnobState {
         left || self.leases.len() < count
     }
 
-    pub(super) fn expire(&mut self, now: Instant) {
+    /// Ends the leases whose time is over and returns their holders.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<String> {
         let over: Vec<Held> = self.leases.extract_if(.., |held| held.deadline <= now).collect();
+        self.fall_back(&over);
+        over.into_iter().map(|held| held.lease.holder).collect()
+    }
+
+    fn fall_back(&mut self, over: &[Held]) {
         let KnobRule::PowerCap { safe } = self.model.rule else { return };
         let Some(strongest) = over.iter().max_by_key(|held| held.lease.authority) else { return };
         let authority = strongest.lease.authority;

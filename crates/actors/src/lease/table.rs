@@ -3,13 +3,15 @@
 //! Pure. Every operation appends the [`Change`]s that it causes, already in the order in which they must be written
 //! (a floor goes down before its ceiling does, and up after it).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use units::Instant;
 
+use super::clamp::ClampedBy;
+use super::error::{GrantError, ReleaseError};
 use super::knob::{Held, KnobState};
-use super::rank::{ClampedBy, Effective, effective};
+use super::rank::{Effective, effective};
 use super::{Authority, BootId, Change, KnobKey, KnobModel, KnobRule, Lease};
 
 /// Bounds of a table.
@@ -36,81 +38,6 @@ pub struct Decision {
     pub is_duplicate: bool,
 }
 
-/// Why a lease was not taken. Nothing changed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum GrantError {
-    /// The machine has no such knob, or it cannot be written.
-    #[error("{0} cannot be set here; ask for the capabilities to see what can")]
-    UnknownKnob(KnobKey),
-    /// The value cannot be compared.
-    #[error("{value} is not a value for {knob}: it must be a finite number in SI units")]
-    NotFinite {
-        /// The knob.
-        knob: KnobKey,
-        /// The value that was asked for.
-        value: f64,
-    },
-    /// Zero, or longer than the machine grants.
-    #[error("a time to live of {asked:?} is not granted: it must be above 0 and at most {max:?}")]
-    Ttl {
-        /// What was asked for.
-        asked: Duration,
-        /// The longest that is granted.
-        max: Duration,
-    },
-    /// The machine was booted since the holder last looked.
-    #[error("the lease is for another boot of this machine; read the current boot id and ask again")]
-    OtherBoot,
-    /// A newer manager is in charge.
-    #[error("term {asked} is over: term {current} is in charge")]
-    StaleTerm {
-        /// The term of the lease.
-        asked: u64,
-        /// The highest term seen.
-        current: u64,
-    },
-    /// A newer request of the holder came first.
-    #[error("request {asked} of {holder:?} is older than its request {last}")]
-    StaleSequence {
-        /// The holder.
-        holder: String,
-        /// The sequence of the lease.
-        asked: u64,
-        /// The highest sequence seen.
-        last: u64,
-    },
-    /// Too many leases on the knob.
-    #[error("{knob} already has {max} leases; release one or wait until one expires")]
-    Full {
-        /// The knob.
-        knob: KnobKey,
-        /// The bound that was reached.
-        max: usize,
-    },
-}
-
-/// Why a release did nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReleaseError {
-    /// The machine has no such knob, or it cannot be written.
-    #[error("{0} cannot be set here, so there is nothing to release")]
-    UnknownKnob(KnobKey),
-    /// The holder has no lease there.
-    #[error("{holder:?} holds no lease on {knob}; it may have expired")]
-    NotHeld {
-        /// Who wanted to release.
-        holder: String,
-        /// The knob.
-        knob: KnobKey,
-    },
-    /// A newer request of the holder came first.
-    #[error("the release is older than the last request of {holder:?}")]
-    Stale {
-        /// The holder.
-        holder: String,
-    },
-}
-
 /// All leases of one machine.
 #[derive(Clone, Debug)]
 pub struct LeaseTable {
@@ -120,7 +47,21 @@ pub struct LeaseTable {
     /// Highest term seen of the system manager and of the administrator.
     terms: BTreeMap<Authority, u64>,
     order: u64,
+    /// Leases that ran out and were not told of yet.
+    ended: VecDeque<Ended>,
 }
+
+/// A lease that ran out without renewal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The knob.
+    pub knob: KnobKey,
+    /// Who held it.
+    pub holder: String,
+}
+
+/// Ends that wait to be told; the oldest is dropped beyond it.
+const ENDED_MAX: usize = 256;
 
 impl Default for TableLimits {
     fn default() -> Self {
@@ -132,7 +73,7 @@ impl LeaseTable {
     /// A table without leases for the knobs of one machine in one boot.
     pub fn new(boot_id: BootId, models: impl IntoIterator<Item = KnobModel>, bounds: TableLimits) -> Self {
         let knobs = models.into_iter().map(|model| (model.key, KnobState::new(model))).collect();
-        Self { boot_id, bounds, knobs, terms: BTreeMap::new(), order: 0 }
+        Self { boot_id, bounds, knobs, terms: BTreeMap::new(), order: 0, ended: VecDeque::new() }
     }
 
     /// Takes a lease, or renews the one that its holder has on the knob.
@@ -192,11 +133,10 @@ impl LeaseTable {
         if state.seen.get(holder).is_some_and(|seen| sequence <= seen.sequence) {
             return Err(ReleaseError::Stale { holder: holder.to_owned() });
         }
+        self.order += 1;
+        state.note_release(holder, sequence, self.order, self.bounds.holders_max);
         if !state.remove(holder) {
             return Err(ReleaseError::NotHeld { holder: holder.to_owned(), knob });
-        }
-        if let Some(seen) = state.seen.get_mut(holder) {
-            seen.sequence = sequence;
         }
         self.settle(changes);
         Ok(())
@@ -223,10 +163,18 @@ impl LeaseTable {
 
     /// Ends the leases whose time is over.
     pub fn expire(&mut self, now: Instant, changes: &mut Vec<Change>) {
-        for state in self.knobs.values_mut() {
-            state.expire(now);
+        for (knob, state) in &mut self.knobs {
+            let ended = state.expire(now).into_iter().map(|holder| Ended { knob: *knob, holder });
+            self.ended.extend(ended);
         }
+        let surplus = self.ended.len().saturating_sub(ENDED_MAX);
+        self.ended.drain(..surplus);
         self.settle(changes);
+    }
+
+    /// The leases that ran out since the last call, within any operation.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        self.ended.drain(..).collect()
     }
 
     /// Sets or lifts a bound that no lease can pass: of the hardware, thermal, or the administrator's configuration.
@@ -343,19 +291,22 @@ impl LeaseTable {
         Decision { target: effective.value, clamped_by, until, is_duplicate }
     }
 
-    /// Appends a change for every knob whose value in force is not what was last commanded.
+    /// Appends a change for every knob whose value in force is not what was last commanded, or that is bound or free
+    /// since.
     fn settle(&mut self, changes: &mut Vec<Change>) {
         let targets: Vec<(KnobKey, Effective)> =
             self.knobs.keys().filter_map(|key| Some((*key, self.effective(*key)?))).collect();
         let (mut before, mut middle, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (key, effective) in targets {
             let Some(state) = self.knobs.get_mut(&key) else { continue };
+            let is_bound = effective.decided_by.is_some();
+            let was_bound = std::mem::replace(&mut state.is_bound, is_bound);
             let former = state.target.replace(effective.value);
-            if former.is_some_and(|former| former.total_cmp(&effective.value).is_eq()) {
+            let is_same = former.is_some_and(|former| former.total_cmp(&effective.value).is_eq());
+            if is_same && was_bound == is_bound {
                 continue;
             }
-            let is_restore = effective.value.total_cmp(&state.model.snapshot).is_eq();
-            let change = Change { key, target: effective.value, is_restore };
+            let change = Change { key, target: effective.value, is_restore: !is_bound };
             let is_floor = matches!(state.model.rule, KnobRule::Floor { .. });
             match (is_floor, former.is_none_or(|former| effective.value < former)) {
                 (false, _) => middle.push(change),

@@ -176,6 +176,43 @@ fn bounds() {
     assert_eq!(table.leases(CAP).count(), 1);
 }
 
+/// A lease for the snapshot's very value is commanded too, for somebody may have changed the knob since the snapshot;
+/// its end restores.
+#[test]
+fn a_lease_at_the_snapshot_is_written() {
+    let mut table = table();
+    let (_, changes) = grant(&mut table, 0, &lease("sm", Authority::System, CAP, SNAPSHOT_CAP, 1));
+    assert_eq!(changes, [Change { key: CAP, target: SNAPSHOT_CAP, is_restore: false }]);
+    let mut changes = Vec::new();
+    table.release(at(1), "sm", 2, CAP, &mut changes).unwrap();
+    assert_eq!(changes, [Change { key: CAP, target: SNAPSHOT_CAP, is_restore: true }]);
+}
+
+/// A wish that arrives after the release that followed it binds nothing, whether its holder was known or not.
+#[test]
+fn a_release_overtakes_a_wish() {
+    let mut table = table();
+    let released = table.release(at(0), "jm", 6, CAP, &mut Vec::new());
+    assert!(matches!(released, Err(ReleaseError::NotHeld { .. })));
+    let late = table.grant(at(0), &lease("jm", Authority::Job, CAP, 300.0, 5), &mut Vec::new());
+    assert!(matches!(late, Err(GrantError::StaleSequence { asked: 5, last: 6, .. })));
+    grant(&mut table, 0, &lease("jm", Authority::Job, CAP, 300.0, 7));
+}
+
+/// Each lease that ran out is told once with its holder, in whatever operation it was noticed; a release is no end.
+#[test]
+fn ends_are_told_once() {
+    let mut table = table();
+    grant(&mut table, 0, &lease("a", Authority::Job, CAP, 300.0, 1));
+    grant(&mut table, 0, &lease("b", Authority::Job, MAX, 2.0e9, 1));
+    table.release(at(1), "b", 2, MAX, &mut Vec::new()).unwrap();
+    grant(&mut table, 20, &lease("c", Authority::Job, CAP, 300.0, 1));
+    assert_eq!(table.take_ended(), [Ended { knob: CAP, holder: "a".into() }]);
+    table.mark_unwritten(CAP);
+    table.expire(at(21), &mut Vec::new());
+    assert_eq!(table.take_ended(), []);
+}
+
 /// Asking without doing gives the same answer and changes nothing.
 #[test]
 fn dry_run() {
@@ -273,11 +310,14 @@ proptest! {
         let (mut table, mut now, mut changes) = (table(), 0, Vec::new());
         let mut hardware: std::collections::BTreeMap<KnobKey, f64> =
             models().iter().map(|model| (model.key, model.snapshot)).collect();
+        let mut bound = std::collections::BTreeMap::new();
         for step in &steps {
             let before = value(&table, CAP);
             carry_out(&mut table, &mut now, step, &mut changes);
             for change in changes.drain(..) {
-                prop_assert!(hardware.insert(change.key, change.target) != Some(change.target));
+                let is_new = hardware.insert(change.key, change.target) != Some(change.target);
+                let was_bound = bound.insert(change.key, !change.is_restore) == Some(true);
+                prop_assert!(is_new || was_bound == change.is_restore, "{:?} changes nothing", change);
                 prop_assert!(hardware[&MIN] <= hardware[&MAX].max(1.0e9), "floor passed ceiling");
             }
             let cap = value(&table, CAP);

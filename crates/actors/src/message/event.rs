@@ -42,7 +42,7 @@ pub enum Severity {
 pub mod event_code {
     /// A node manager began to serve. Value: always 0.
     pub const NODE_MANAGER_STARTED: u32 = 1;
-    /// A node manager ended in order. Value: knobs that were restored.
+    /// A node manager ended in order. Value: knobs that could not be restored.
     pub const NODE_MANAGER_ENDED: u32 = 2;
     /// A lease was granted. Value: what is in force.
     pub const LEASE_GRANTED: u32 = 10;
@@ -50,7 +50,7 @@ pub mod event_code {
     pub const LEASE_EXPIRED: u32 = 11;
     /// Leases were released. Value: what is in force now.
     pub const LEASE_RELEASED: u32 = 12;
-    /// A request was denied. Value: the operation's code.
+    /// A request was denied. Value: the operation's code. At most a few are told in a while; the status counts all.
     pub const REQUEST_DENIED: u32 = 13;
     /// A knob could not be written or holds another value than was written. Value: what was to be written.
     pub const KNOB_FAILED: u32 = 20;

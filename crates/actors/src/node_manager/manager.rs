@@ -14,7 +14,7 @@ use super::machine::{Identity, KnobDescription, Machine, MachineError, Observati
 use super::{Call, ManagedNode, Metrics, NodeManager, NodeManagerError, RestoreLeases, Select, SetConf};
 use crate::lease::{Authority, Change, ClampedBy, KnobKey, Lease, LeaseTable, ReleaseError, TableLimits};
 use crate::message::{
-    DeviceRef, Event, Header, NmInfo, NmSetting, NodeTelemetry, Severity, Status, event_code,
+    DeviceRef, Event, Header, NmInfo, NmSetting, NodeTelemetry, Operation, Severity, Status, event_code,
 };
 use crate::metric::MetricId;
 
@@ -46,7 +46,13 @@ pub struct Manager<M: Machine> {
     events: VecDeque<Event>,
     next_look: Option<Instant>,
     denied: u64,
+    /// Denials that were told since the last look.
+    denied_told: u32,
 }
+
+/// Denials that are told in one look period; further ones are counted in the status only, so that whoever asks for
+/// what is not allowed cannot make the node flood the bus.
+const DENIALS_TOLD_MAX: u32 = 16;
 
 /// Events that wait for the next tick; the oldest is dropped beyond it.
 const EVENTS_MAX: usize = 256;
@@ -82,6 +88,7 @@ impl<M: Machine> Manager<M> {
             events: VecDeque::new(),
             next_look: None,
             denied: 0,
+            denied_told: 0,
         }
     }
 
@@ -234,25 +241,48 @@ impl<M: Machine> Manager<M> {
     }
 
     fn note(&mut self, code: u32, severity: Severity, key: KnobKey, value: f64, text: &str) {
+        self.push(Event::new(code, severity, &key.to_string(), value, text));
+    }
+
+    fn push(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.events.pop_front();
         }
-        self.events.push_back(Event::new(code, severity, &key.to_string(), value, text));
+        self.events.push_back(event);
     }
 
+    /// Checks the allow list for one knob; the value is absent where any will do.
     fn allow(
         &mut self,
         call: &Call,
         key: KnobKey,
-        wish: (Authority, Option<f64>),
+        operation: Operation,
+        (authority, value): (Authority, Option<f64>),
     ) -> Result<(), NodeManagerError> {
-        let allowed = self.config.access.check(&call.caller, key.control, wish.0, wish.1);
-        if let Err(error) = &allowed {
-            self.denied += 1;
-            let text = format!("{}: {}", call.caller.principal, error.detail());
-            self.note(event_code::REQUEST_DENIED, Severity::Warning, key, wish.1.unwrap_or(0.0), &text);
+        let allowed = self.config.access.check(&call.caller, key.control, authority, value);
+        allowed.inspect_err(|error| self.tell_denial(call, &key.to_string(), operation, error))
+    }
+
+    /// Checks the way of a request that would change something: one denial, however many knobs it selects.
+    fn allow_origin(
+        &mut self,
+        call: &Call,
+        select: &Select,
+        operation: Operation,
+    ) -> Result<(), NodeManagerError> {
+        let allowed = super::access::check_origin(&call.caller);
+        allowed.inspect_err(|error| self.tell_denial(call, &select.to_string(), operation, error))
+    }
+
+    fn tell_denial(&mut self, call: &Call, subject: &str, operation: Operation, error: &NodeManagerError) {
+        self.denied += 1;
+        if self.denied_told >= DENIALS_TOLD_MAX {
+            return;
         }
-        allowed
+        self.denied_told += 1;
+        let text = format!("{}: {}", call.caller.principal, error.detail());
+        let (code, value) = (event_code::REQUEST_DENIED, f64::from(operation.code()));
+        self.push(Event::new(code, Severity::Warning, subject, value, &text));
     }
 
     fn telemetry(observation: &Observation) -> NodeTelemetry {
@@ -307,12 +337,14 @@ impl<M: Machine> NodeManager for Manager<M> {
     }
 
     fn set_conf(&mut self, call: &Call, wish: &SetConf) -> Result<Vec<NmSetting>, NodeManagerError> {
-        let keys = self.selected(&Select::one(wish.control, wish.device))?;
+        let select = Select::one(wish.control, wish.device);
+        let keys = self.selected(&select)?;
+        self.allow_origin(call, &select, Operation::SetConf)?;
         let mut settings = Vec::with_capacity(keys.len());
         let mut first_error = None;
         let mut all_failed = true;
         for key in keys {
-            let allowed = self.allow(call, key, (wish.authority, Some(wish.value)));
+            let allowed = self.allow(call, key, Operation::SetConf, (wish.authority, Some(wish.value)));
             match allowed.and_then(|()| self.set_one(call, wish, key)) {
                 Ok(setting) => {
                     all_failed = false;
@@ -334,10 +366,11 @@ impl<M: Machine> NodeManager for Manager<M> {
 
     fn restore(&mut self, call: &Call, wish: &RestoreLeases) -> Result<Vec<NmSetting>, NodeManagerError> {
         let keys = self.selected(&wish.select)?;
-        super::access::check_origin(&call.caller).inspect_err(|_| self.denied += 1)?;
+        self.allow_origin(call, &wish.select, Operation::Restore)?;
         if wish.every_holder {
+            let administrator = wish.authority.max(Authority::Administrator);
             for key in &keys {
-                self.allow(call, *key, (wish.authority.max(Authority::Administrator), None))?;
+                self.allow(call, *key, Operation::Restore, (administrator, None))?;
             }
         }
         let holder = call.caller.holder();

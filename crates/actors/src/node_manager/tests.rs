@@ -174,6 +174,51 @@ fn network_writes_are_denied() {
     assert!(events.iter().any(|event| event.code == event_code::REQUEST_DENIED));
 }
 
+/// A flood of denied requests is counted and not passed on: a datagram must not become a message for every knob.
+#[test]
+fn denials_are_told_in_measure() {
+    let mut subject = subject();
+    let mut call = subject.call("operator");
+    call.caller.origin = Origin::Network { is_signed: false };
+    for sequence in 0..1000 {
+        subject.node.set_conf(&call, &cap(250.0, sequence)).unwrap_err();
+    }
+    let mut events = Vec::new();
+    subject.node.tick(call.now, &mut events);
+    assert!((1..50).contains(&events.len()), "{}", events.len());
+    let value = f64::from(crate::message::Operation::SetConf.code());
+    assert!(events.iter().all(|event| event.code == event_code::REQUEST_DENIED && event.value == value));
+    assert_eq!(subject.node.status(call.now, call.wall).denied_total, 1000);
+}
+
+/// A cap at the value of the snapshot is put in force although somebody else has changed the knob since.
+#[test]
+fn a_cap_at_the_snapshot_is_enforced() {
+    let mut subject = subject();
+    let former = subject.handle.value(SyntheticHandle::CAP).unwrap();
+    subject.handle.overwrite(SyntheticHandle::CAP, former - 50.0);
+    let call = subject.call("operator");
+    let setting = subject.node.set_conf(&call, &cap(former, 1)).unwrap();
+    assert_eq!(setting[0].applied, former);
+    assert_eq!(subject.handle.value(SyntheticHandle::CAP), Some(former));
+}
+
+/// A lease that ran out is told once, also when the knob then refuses every write.
+#[test]
+fn an_end_is_told_once() {
+    let mut subject = subject();
+    let call = subject.call("operator");
+    subject.node.set_conf(&call, &cap(250.0, 1)).unwrap();
+    subject.handle.set_fault(SyntheticHandle::CAP, Some(Fault::WriteFails));
+    let mut events = Vec::new();
+    for second in 11..20 {
+        subject.node.tick(call.now + Duration::from_secs(second), &mut events);
+    }
+    let ends: Vec<_> = events.iter().filter(|event| event.code == event_code::LEASE_EXPIRED).collect();
+    assert_eq!(ends.len(), 1, "{events:?}");
+    assert!(ends[0].text.contains("operator"), "{}", ends[0].text);
+}
+
 /// An administrator ends everybody's leases; the status shows what binds a knob and for how long.
 #[test]
 fn status_and_orders() {

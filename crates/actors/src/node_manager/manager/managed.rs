@@ -111,18 +111,16 @@ impl<M: Machine> ManagedNode for Manager<M> {
         let mut changes = Vec::new();
         self.table.expire(now, &mut changes);
         self.carry_out(&changes);
-        for change in &changes {
-            self.note(
-                event_code::LEASE_EXPIRED,
-                Severity::Info,
-                change.key,
-                change.target,
-                "its time is over",
-            );
-        }
         if self.next_look.is_none_or(|next| next <= now) {
             self.next_look = Some(now + self.config.look_period);
+            self.denied_told = 0;
             self.look(now);
+        }
+        for ended in self.table.take_ended() {
+            let in_force = self.table.effective(ended.knob).map_or(f64::NAN, |effective| effective.value);
+            let value = self.applied.get(&ended.knob).copied().unwrap_or(in_force);
+            let text = format!("the time of {} is over", ended.holder);
+            self.note(event_code::LEASE_EXPIRED, Severity::Info, ended.knob, value, &text);
         }
         events.extend(self.events.drain(..));
     }
