@@ -204,6 +204,22 @@ fn killed_and_restarted() {
     }
 }
 
+/// With every interface down a process still starts, and ends when it is told to.
+#[test]
+fn no_network_at_all() {
+    let Some(network) = network("no_network_at_all", Namespace::without_multicast) else { return };
+    let down = Command::new("ip").args(["-n", network.name(), "link", "set", "lo", "down"]).status().unwrap();
+    assert!(down.success());
+    let mut probe = Probe::start(
+        network.command(example("probe")),
+        &["discover", "--domain", "8", "--expect", "0", "--seconds", "1"],
+    );
+    assert_eq!(probe.line()["participants"], 0);
+    // Closing its input ends it; a watchdog in the harness of the test runner would see a hang.
+    drop(probe.child.stdin.take());
+    assert_eq!(probe.child.wait().unwrap().code(), Some(0));
+}
+
 /// Two hosts on one wire exchange samples, big ones too; each announces the address that leads to it.
 #[test]
 fn two_hosts() {

@@ -227,8 +227,8 @@ impl Engine {
     fn stop(&self) {
         self.in_process.close();
         self.wake();
-        // The data thread blocks in recvfrom: an empty datagram to ourselves ends that.
-        let _ = self.udp.send(&Locator::udp_v4([127, 0, 0, 1], self.user_port), &[]);
+        // The data thread blocks in recvfrom, and this ends that: an unconnected socket answers ENOTCONN, but wakes.
+        let _ = rustix::net::shutdown(&self.udp.socket, rustix::net::Shutdown::Read);
         // Its callback may hold the last participant: a thread cannot wait for itself.
         if is_bus_thread() {
             return;
