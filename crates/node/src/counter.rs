@@ -142,11 +142,11 @@ impl EnergyCounter {
             (None, Range::Wraps(range)) if before <= range => {
                 ((range - before).saturating_add(raw), Flags::WRAP)
             }
-            (None, Range::Wraps(_) | Range::Endless) => return self.begin_epoch(),
+            (None, Range::Wraps(_) | Range::Endless) => return self.restart(),
             (None, Range::Unreadable) => return Step::Dropped(Flags::NO_RANGE),
         };
         if counts as f64 > self.spec.counts_max(time) {
-            return self.begin_epoch();
+            return self.restart();
         }
         let mut hidden = 0;
         if let Range::Wraps(range) = self.spec.range {
@@ -168,7 +168,13 @@ impl EnergyCounter {
     }
 
     /// Forgets the last reading because the machine or the driver started again. What was counted stays.
-    pub fn begin_epoch(&mut self) -> Step {
+    pub fn begin_epoch(&mut self) {
+        self.last = None;
+        self.restart();
+    }
+
+    /// Begins an epoch at the reading that was just taken.
+    fn restart(&mut self) -> Step {
         self.epoch = self.epoch.saturating_add(1);
         Step::Dropped(Flags::RESET)
     }
@@ -267,6 +273,15 @@ mod tests {
         }
         assert_eq!(counter.total().value, Joules::new(60.0));
         assert_eq!(counter.epoch(), 1);
+    }
+
+    /// A new epoch from outside has no reading to compare with: the counter of another boot says nothing.
+    #[test]
+    fn an_epoch_begins_with_nothing() {
+        let mut counter = EnergyCounter::new(spec(Range::Endless, MICRO, 100.0));
+        counter.step(seconds(0.0), 1_000);
+        counter.begin_epoch();
+        assert_eq!((counter.step(seconds(1.0), 2_000), counter.epoch()), (Step::First, 1));
     }
 
     /// A last reading beyond the stated range is damage, not a wrap.

@@ -235,7 +235,7 @@ impl Knob for FileKnob {
 
 /// The knobs of a machine: the highest and lowest frequency of each usable policy, and each package's long-term power
 /// limit. Blocks for a few reads a policy and package. Policies of CPUs that are offline or whose driver does not
-/// answer have no knobs.
+/// answer have no knobs, nor have packages whose limit is switched off: it would be taken and bind nothing.
 pub fn discover(root: &dyn SysRoot) -> Vec<FileKnob> {
     let mut knobs = Vec::new();
     for policy in policies(root).unwrap_or_default() {
@@ -294,6 +294,9 @@ fn frequency_knob(root: &dyn SysRoot, scope: Domain, folder: &str, end: &str) ->
 fn power_knob(root: &dyn SysRoot, scope: Domain, folder: &str) -> Option<FileKnob> {
     let path = format!("{folder}/constraint_0_power_limit_uw");
     number(root, &path)?;
+    if number(root, &format!("{folder}/enabled")) == Some(0) {
+        return None;
+    }
     let stated =
         number(root, &format!("{folder}/constraint_0_max_power_uw")).filter(|&microwatts| microwatts > 0);
     let high = stated.map_or(POWER_MAX, |microwatts| Watts::new(microwatts as f64 / 1e6).min(POWER_MAX));
@@ -390,6 +393,17 @@ mod tests {
         root.fail_write(knob.path(), 13);
         let error = knob.set(&root, KnobValue::Power(Watts::new(90.0))).unwrap_err();
         assert!(error.to_string().contains("run as root"), "{error}");
+    }
+
+    /// A limit that is switched off is no knob, for a value written there is shown and binds nothing.
+    #[test]
+    fn a_limit_that_is_off_is_no_knob() {
+        let root = root();
+        let enabled = "sys/class/powercap/intel-rapl:0/enabled";
+        for (text, count) in [("1\n", 3), ("0\n", 2)] {
+            root.set(enabled, text);
+            assert_eq!(discover(&root).len(), count, "{text:?}");
+        }
     }
 
     /// Other units and impossible numbers are refused before anything is written.

@@ -26,6 +26,8 @@ pub struct NodePower {
     pub passed_over: Vec<Absent>,
     /// Energy since the source of `total` was first used; absent as long as `total` never had a value.
     pub account: Option<EnergyAccount>,
+    /// Metered domains that have no value in this sample.
+    silent: Vec<(Source, Domain)>,
 }
 
 /// One figure for the machine's power.
@@ -35,7 +37,7 @@ pub struct PowerFigure {
     pub power: Bounded<Watts>,
     /// Energy used in the interval.
     pub energy: Bounded<Joules>,
-    /// Begin of the interval.
+    /// Begin of the interval: for a meter of power from its second sample on the sample before, whatever it means over.
     pub start: Instant,
     /// End of the interval.
     pub end: Instant,
@@ -88,12 +90,15 @@ pub struct EnergyAccount {
     pub serial: u32,
     /// By which means.
     pub source: Source,
-    /// Measured or modelled.
+    /// Measured by a counter, estimated from a meter's samples of power (each taken for the whole time since the one
+    /// before), or modelled.
     pub quality: Quality,
     /// Which parts of the machine it holds.
     pub coverage: Coverage,
     /// When the account began.
     pub since: Instant,
+    /// Up to when it counts.
+    pub until: Instant,
     /// Energy since then.
     pub total: Bounded<Joules>,
     /// How many intervals are missing in the total (counter resets, unreadable moments).
@@ -135,7 +140,7 @@ impl NodePower {
         self.sum(|domain| matches!(domain, Domain::Package { .. }))
     }
 
-    /// Power of the memory behind all packages, where it is metered.
+    /// Power of the memory behind all packages, where all of it that is metered has a value.
     pub fn memory(&self) -> Option<Bounded<Watts>> {
         self.sum(|domain| matches!(domain, Domain::Dram { .. }))
     }
@@ -150,6 +155,9 @@ impl NodePower {
             (self.parts.iter().any(|p| p.source == source && is_wanted(&p.domain))).then_some(source)
         };
         let source = best(Source::Powercap).or_else(|| best(Source::Perf))?;
+        if self.silent.iter().any(|(other, domain)| *other == source && is_wanted(domain)) {
+            return None;
+        }
         let parts = self.parts.iter().filter(|part| part.source == source && is_wanted(&part.domain));
         parts.map(|part| part.power).reduce(std::ops::Add::add)
     }
@@ -188,9 +196,13 @@ impl PowerMeter {
                 break;
             }
         }
-        let total = total.unwrap_or_else(|| self.modelled(readings));
+        let mut total = total.unwrap_or_else(|| self.modelled(readings));
+        if let Ok(figure) = &mut total {
+            self.fill_interval(figure);
+        }
         self.account_for(&total);
-        NodePower { total, parts: parts(readings), passed_over, account: self.account.clone() }
+        let (parts, account) = (parts(readings), self.account.clone());
+        NodePower { total, parts, passed_over, account, silent: silent(readings) }
     }
 
     fn modelled(&self, readings: &[Reading]) -> Result<PowerFigure, Absent> {
@@ -215,6 +227,17 @@ impl PowerMeter {
         })
     }
 
+    /// Takes a meter's power for the whole time since its last sample: it may mean over less, or show one moment.
+    fn fill_interval(&self, figure: &mut PowerFigure) {
+        let is_same = |account: &&EnergyAccount| account.source == figure.source;
+        if figure.source == Source::Hwmon
+            && let Some(account) = self.account.as_ref().filter(is_same)
+        {
+            let time = figure.end - account.until;
+            (figure.start, figure.energy) = (account.until, figure.power.map(|power| power * time));
+        }
+    }
+
     fn account_for(&mut self, total: &Result<PowerFigure, Absent>) {
         let figure = match total {
             Ok(figure) => figure,
@@ -229,13 +252,15 @@ impl PowerMeter {
         };
         let is_same =
             |account: &EnergyAccount| (account.source, account.coverage) == (figure.source, figure.coverage);
+        let is_sampled = figure.source == Source::Hwmon;
         if !self.account.as_ref().is_some_and(is_same) {
             self.account = Some(EnergyAccount {
                 serial: self.account.as_ref().map_or(0, |account| account.serial + 1),
                 source: figure.source,
-                quality: figure.quality,
+                quality: if is_sampled { Quality::Estimated } else { figure.quality },
                 coverage: figure.coverage,
                 since: figure.start,
+                until: figure.start,
                 total: Bounded::default(),
                 intervals_lost: 0,
             });
@@ -243,6 +268,7 @@ impl PowerMeter {
         // A stale figure repeats an interval that is in the account already.
         if let Some(account) = self.account.as_mut().filter(|_| !figure.flags.contains(Flags::STALE)) {
             account.total = account.total + figure.energy;
+            account.until = account.until.max(figure.end);
         }
     }
 }
@@ -256,6 +282,11 @@ fn parts(readings: &[Reading]) -> Vec<PowerPart> {
     let mut parts: Vec<PowerPart> = readings.iter().filter_map(part).collect();
     parts.sort_by(|a, b| (&a.domain, a.source).cmp(&(&b.domain, b.source)));
     parts
+}
+
+fn silent(readings: &[Reading]) -> Vec<(Source, Domain)> {
+    let is_silent = |reading: &&Reading| reading.metric == "rapl.power" && reading.power().is_none();
+    readings.iter().filter(is_silent).map(|reading| (reading.source, reading.domain.clone())).collect()
 }
 
 fn part(reading: &Reading) -> Option<PowerPart> {
@@ -442,6 +473,35 @@ mod tests {
         assert_eq!(meter().apply(&dead).total.unwrap().coverage, Coverage::Packages);
         let good = [rapl(package(0), Ok(50.0)), rapl(Domain::Platform, Ok(75.0))];
         assert_eq!(meter().apply(&good).total.unwrap().power.value, Watts::new(75.0));
+    }
+
+    /// A firmware meter's energy is its power over the time between samples, however short or missing the interval is
+    /// over which it means, and is called estimated.
+    #[test]
+    fn sampled_power_is_integrated() {
+        let domain = Domain::Chip { device: NODE_METER.to_string(), channel: "power1".to_string() };
+        let at = |second: u64, watts: f64| {
+            let value = Ok(Value::Power(Bounded::exact(Watts::new(watts))));
+            let end = Instant::from_nanos(second * 1_000_000_000);
+            Reading { start: end, end, ..reading("hwmon.power", domain.clone(), Source::Hwmon, value) }
+        };
+        let mut meter = meter();
+        let first = meter.apply(&[at(10, 300.0)]).account.unwrap();
+        assert_eq!((first.total.value, first.quality), (Joules::ZERO, Quality::Estimated));
+        let second = meter.apply(&[at(12, 250.0)]).account.unwrap();
+        assert_eq!(second.total.value, Joules::new(500.0));
+        let third = meter.apply(&[at(13, 250.0)]).account.unwrap();
+        assert_eq!(third.since(&second).unwrap().value, Joules::new(250.0));
+    }
+
+    /// The power of all packages is absent as long as one of them has none: a part is not the whole.
+    #[test]
+    fn packages_are_all_or_none() {
+        let both = meter().apply(&[rapl(package(0), Ok(50.0)), rapl(package(1), Ok(60.0))]);
+        assert_eq!(both.packages().unwrap().value, Watts::new(110.0));
+        let one =
+            meter().apply(&[rapl(package(0), Ok(50.0)), rapl(package(1), Err(AbsentReason::Unreliable))]);
+        assert_eq!(one.packages(), None);
     }
 
     /// An account holds one source's energy; another source opens another account, and differences do not cross.

@@ -93,7 +93,8 @@ fn meters(root: &dyn SysRoot, topology: &Topology) -> Result<Vec<(PerfEvent, Ene
             return Err(Absent::malformed(&path, &unit, "the unit Joules"));
         }
         for cpu in cpus.iter() {
-            let Some(domain) = domain(name, topology.package_of(cpu).unwrap_or(0)) else { continue };
+            let package = topology.package_of(cpu).unwrap_or(0);
+            let Some(domain) = domain(name, package, die(root, topology, &cpus, cpu)) else { continue };
             if meters.iter().any(|(_, meter): &(_, EnergyMeter)| *meter.domain() == domain) {
                 continue;
             }
@@ -123,8 +124,17 @@ fn spec(name: &str, joules_per_count: f64) -> CounterSpec {
     }
 }
 
-fn domain(event: &str, package: u32) -> Option<Domain> {
-    let die = None;
+/// The die of a CPU, where its package has several that count apart: the unit then names one CPU a die.
+fn die(root: &dyn SysRoot, topology: &Topology, counting: &CpuList, cpu: u32) -> Option<u32> {
+    let package = topology.package_of(cpu);
+    if counting.iter().filter(|other| topology.package_of(*other) == package).count() < 2 {
+        return None;
+    }
+    let text = root.read(&format!("sys/devices/system/cpu/cpu{cpu}/topology/die_id")).ok()?;
+    text.trim().parse().ok()
+}
+
+fn domain(event: &str, package: u32, die: Option<u32>) -> Option<Domain> {
     match event {
         "energy-pkg" => Some(Domain::Package { package, die }),
         "energy-ram" => Some(Domain::Dram { package, die }),
@@ -169,6 +179,34 @@ mod tests {
             let absent = meters(&root, &Topology::read(&root)).unwrap_err();
             assert_eq!(absent.reason, AbsentReason::Malformed, "{damaged}");
         }
+    }
+
+    /// A package with two dies that count apart has two counters, so that its power is not half of the truth; CPUs of
+    /// one die are one counter.
+    #[test]
+    fn dies_count_apart() {
+        let root = MemoryRoot::new();
+        for (name, text) in [
+            ("type", "20\n"),
+            ("cpumask", "0,2\n"),
+            ("events/energy-pkg", "event=0x02\n"),
+            ("events/energy-pkg.scale", "2.3283064365386962890625e-10\n"),
+        ] {
+            root.set(&format!("{FOLDER}/{name}"), text);
+        }
+        root.set("sys/devices/system/cpu/online", "0-3\n");
+        for cpu in 0..4 {
+            let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+            root.set(&format!("{topology}/physical_package_id"), "0\n");
+            root.set(&format!("{topology}/die_id"), if cpu < 2 { "0\n" } else { "1\n" });
+        }
+        let domains = |root: &MemoryRoot| -> Vec<String> {
+            let meters = meters(root, &Topology::read(root)).unwrap();
+            meters.iter().map(|(_, meter)| meter.domain().to_string()).collect()
+        };
+        assert_eq!(domains(&root), ["package-0-die-0", "package-0-die-1"]);
+        root.set(&format!("{FOLDER}/cpumask"), "0\n");
+        assert_eq!(domains(&root), ["package-0"]);
     }
 
     /// A refused counter names the capability that is missing.

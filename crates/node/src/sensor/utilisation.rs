@@ -19,18 +19,25 @@ const CPUS_MAX: usize = 65_536;
 /// and `idle = idle + iowait` in ticks of 10 ms. Guest time is part of user and nice time already and is counted once.
 /// Steal is busy: the CPU was wanted and not had. Bounds are one tick to each side. A counter that goes back (the
 /// kernel lets `idle` and `iowait` do so) counts as unchanged and sets `clamped`.
+///
+/// The machine's share is that of the CPUs whose counters moved; its intervals follow each other without gap or
+/// overlap, and it is stale only when no counter moved at all.
 #[derive(Debug)]
 pub struct UtilisationSensor {
     info: SensorInfo,
     previous: BTreeMap<u32, Previous>,
+    /// When the machine's present interval began.
+    node_start: Option<Instant>,
+    /// What the machine's last complete interval gave, and when it began.
+    node_last: Option<(Instant, Ticks)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Previous {
     at: Instant,
     times: Times,
-    /// What the last complete interval gave, and when it began and ended.
-    last: Option<(Instant, Instant, Ticks)>,
+    /// What the last complete interval gave, and when it began.
+    last: Option<(Instant, Ticks)>,
 }
 
 /// The counters of one line: user, nice, system, idle, iowait, irq, softirq, steal.
@@ -60,6 +67,8 @@ impl UtilisationSensor {
                         kernel itself",
             },
             previous: BTreeMap::new(),
+            node_start: None,
+            node_last: None,
         }
     }
 
@@ -73,12 +82,27 @@ impl UtilisationSensor {
         if ticks.total == 0 {
             // No tick yet: the old start stays, so the next interval is longer and nothing is lost.
             return match previous.last {
-                Some((start, _, ticks)) => (start, Some(ticks), Flags::STALE),
+                Some((start, ticks)) => (start, Some(ticks), Flags::STALE),
                 None => (previous.at, None, Flags::NONE),
             };
         }
         let start = previous.at;
-        *previous = Previous { at: now, times, last: Some((start, now, ticks)) };
+        *previous = Previous { at: now, times, last: Some((start, ticks)) };
+        (start, Some(ticks), if ticks.went_back { Flags::CLAMPED } else { Flags::NONE })
+    }
+}
+
+impl UtilisationSensor {
+    /// The outcome for the machine from the sum over the CPUs whose counters moved.
+    fn step_node(&mut self, now: Instant, ticks: Ticks) -> (Instant, Option<Ticks>, Flags) {
+        let start = *self.node_start.get_or_insert(now);
+        if ticks.total == 0 {
+            return match self.node_last {
+                Some((start, ticks)) => (start, Some(ticks), Flags::STALE),
+                None => (start, None, Flags::NONE),
+            };
+        }
+        (self.node_start, self.node_last) = (Some(now), Some((start, ticks)));
         (start, Some(ticks), if ticks.went_back { Flags::CLAMPED } else { Flags::NONE })
     }
 }
@@ -107,19 +131,17 @@ impl Sensor for UtilisationSensor {
         };
         self.previous.retain(|cpu, _| lines.contains_key(cpu));
         let mut all = Ticks::default();
-        let (mut start_min, mut flags_all, mut cpus) = (now, Flags::NONE, Vec::with_capacity(lines.len()));
+        let mut cpus = Vec::with_capacity(lines.len());
         for (cpu, times) in lines {
             let (start, ticks, flags) = self.step(cpu, now, times);
-            if let Some(ticks) = ticks {
-                all = Ticks { busy: all.busy + ticks.busy, total: all.total + ticks.total, went_back: false };
-                start_min = start_min.min(start);
-                flags_all = flags_all.with(flags);
+            if let Some(ticks) = ticks.filter(|_| !flags.contains(Flags::STALE)) {
+                all = all.with(ticks);
             }
             let slot = Slot { domain: Domain::Cpu(cpu), ..node.clone() };
             cpus.push(slot.reading((start, now), outcome(ticks, flags)));
         }
-        let all = (all.total > 0).then_some(all);
-        readings.push(node.reading((start_min, now), outcome(all, flags_all)));
+        let (start, all, flags) = self.step_node(now, all);
+        readings.push(node.reading((start, now), outcome(all, flags)));
         readings.append(&mut cpus);
     }
 }
@@ -136,6 +158,16 @@ fn outcome(ticks: Option<Ticks>, flags: Flags) -> Result<Measurement, Absent> {
     let share = |ticks: f64| Ratio::new((ticks / total).clamp(0.0, 1.0));
     let bounds = Bounded { value: share(busy), low: share(busy - 1.0), high: share(busy + 1.0) };
     Ok(Measurement { value: Value::Utilisation(bounds), quality: Quality::Measured, flags })
+}
+
+impl Ticks {
+    const fn with(self, other: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_add(other.busy),
+            total: self.total.saturating_add(other.total),
+            went_back: self.went_back || other.went_back,
+        }
+    }
 }
 
 impl Times {
@@ -224,6 +256,24 @@ mod tests {
         assert_eq!(share(&same[1]), 0.5);
         let next = sample(&mut sensor, &root, "cpu0 20 0 0 310 40\n");
         assert_eq!(next[1].end - next[1].start, Duration::from_secs(2));
+    }
+
+    /// Where only some counters move in an interval, as at short periods, the machine's value is not stale, and its
+    /// intervals add up to the time that has passed, so that energy made of them is neither lost nor counted twice.
+    #[test]
+    fn the_machines_intervals_have_no_gaps() {
+        let (mut sensor, root) = (UtilisationSensor::new(), MemoryRoot::new());
+        let (mut covered, mut ticks) = (Duration::ZERO, [0, 0]);
+        for step in 0_usize..20 {
+            ticks[step % 2] += 1;
+            let text = format!("cpu0 {} 0 0 0\ncpu1 0 0 0 {}\n", ticks[0], ticks[1]);
+            let readings = sample(&mut sensor, &root, &text);
+            if let Some(measurement) = readings[0].measurement() {
+                assert_eq!(measurement.flags, Flags::NONE);
+                covered += readings[0].end - readings[0].start;
+            }
+        }
+        assert_eq!(covered, Duration::from_secs(19));
     }
 
     /// A CPU that goes offline leaves, and starts anew when it returns.
