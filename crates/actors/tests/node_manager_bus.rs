@@ -10,7 +10,7 @@ use std::time::Duration;
 use actors::conformance::{self, NodeManagerSubject};
 use actors::device::{Device, DeviceKind};
 use actors::lease::Authority;
-use actors::message::{NmStatus, Status};
+use actors::message::{NmStatus, Status, WRITABLE_BY_NOBODY, event_code};
 use actors::metric::{Kind, METRICS, MetricId};
 use actors::node_manager::access::{AllowList, AllowRule};
 use actors::node_manager::client::{Client, ClientConfig, SettingWish};
@@ -60,11 +60,20 @@ fn synthetic_member(participant: &Participant, host: &str) -> (Member, Synthetic
 }
 
 fn reference_member(participant: &Participant, host: &str, folder: &Scratch) -> Member {
+    reference_member_with(participant, host, folder, config())
+}
+
+fn reference_member_with(
+    participant: &Participant,
+    host: &str,
+    folder: &Scratch,
+    config: ManagerConfig,
+) -> Member {
     let simulated = SimulatedNode::new("xeon-8260-2s", 3, SimulatedClock::Host).unwrap();
     let root: Arc<dyn SysRoot> = Arc::new(simulated);
     let reference = ReferenceConfig { host: Some(host.into()), safe_package_power: None };
     let (machine, _) = ReferenceMachine::open(Node::open(root), Some(&folder.0), &reference);
-    let node: Box<dyn ManagedNode> = Box::new(Manager::new(machine, config()));
+    let node: Box<dyn ManagedNode> = Box::new(Manager::new(machine, config));
     Member { participant: participant.clone(), node }
 }
 
@@ -300,7 +309,7 @@ fn the_network_changes_nothing() {
     let participant = participant(176);
     let (member, handle) = synthetic_member(&participant, &own("n01"));
     let _service = serve(vec![member]);
-    let output = child();
+    let output = child("network_child").wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("read 250"), "{text}");
@@ -325,14 +334,115 @@ fn network_child() {
     println!("restore {}: {error}", error.status().name());
 }
 
+/// A second node manager for a node, in another process, is warned of once, and a client beside the first one gets the
+/// first one's answers however fast the second one denies.
+#[test]
+fn a_rival_is_noticed_and_not_believed() {
+    let participant = participant(177);
+    let events = topic::EVENT.subscriber(&participant, &[topic::PARTITION_MONITOR.to_owned()]).unwrap();
+    let (member, handle) = synthetic_member(&participant, &own("n01"));
+    let service = serve(vec![member]);
+    let client = client_of(&participant, &own("n01"));
+    let mut rival = child("rival_child");
+    let mut warnings = Vec::new();
+    let take = |warnings: &mut Vec<String>| {
+        while let Some(sample) = events.take().unwrap() {
+            let event = sample.data.valid().filter(|event| event.code == event_code::NODE_MANAGER_RIVAL);
+            let own =
+                event.filter(|event| event.subject == own("n01") && event.header.writer == writer(&client));
+            warnings.extend(own.map(|event| event.text));
+        }
+    };
+    eventually("the rival is told of", || {
+        take(&mut warnings);
+        !warnings.is_empty()
+    });
+    eventually("the rival's answers are not taken", || {
+        let set = client.set_conf(&cap(200.0, PATIENCE)).unwrap();
+        assert_eq!((set[0].applied, set[0].status), (200.0, Status::Ok.code()));
+        client.from_rivals() > 10
+    });
+    drop(rival.stdin.take());
+    assert!(rival.wait().unwrap().success());
+    take(&mut warnings);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    client.restore(&Select::ALL).unwrap();
+    assert!(handle.is_as_at_start());
+    assert_eq!(service.stop(), 0);
+}
+
+/// The sender of the statuses that a client believes.
+fn writer(client: &Client) -> [u8; 16] {
+    client.status(&own("n01")).unwrap().header.writer
+}
+
+/// Not a test by itself: the second node manager of [`a_rival_is_noticed_and_not_believed`], until its input ends.
+#[test]
+fn rival_child() {
+    if !is_child() {
+        return;
+    }
+    let participant = participant(177);
+    let service = serve(vec![synthetic_member(&participant, &own("n01")).0]);
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    service.stop();
+}
+
+/// Whoever joins late and asks for it gets every knob of a node, in this process and over the network; where the allow
+/// list is empty, each says that nobody may set it.
+#[test]
+fn capabilities_reach_late_joiners() {
+    let participant = participant(178);
+    let folder = scratch("capabilities");
+    let member = reference_member_with(&participant, &own("n01"), &folder, ManagerConfig::default());
+    assert_eq!(member.node.capabilities().len(), KNOBS);
+    let service = serve(vec![member]);
+    clock::sleep(Duration::from_millis(200));
+    assert_eq!(closed_knobs(&participant), KNOBS);
+    let output = child("capability_child").wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(&format!("closed {KNOBS}\n")), "{text}");
+    assert_eq!(service.stop(), 0);
+}
+
+/// Not a test by itself: the late joiner over the network of [`capabilities_reach_late_joiners`].
+#[test]
+fn capability_child() {
+    if is_child() {
+        println!("closed {}", closed_knobs(&participant(178)));
+    }
+}
+
+/// The knobs of the simulated node: both ends of the frequency of 48 CPUs, and the cap of two packages.
+const KNOBS: usize = 2 * 48 + 2;
+
+/// Waits for every knob of the node to say that nobody may set it.
+fn closed_knobs(participant: &Participant) -> usize {
+    let monitor = [topic::PARTITION_MONITOR.to_owned()];
+    let capabilities = topic::NM_CAPABILITY.subscriber(participant, &monitor).unwrap();
+    let mut closed = std::collections::BTreeSet::new();
+    eventually("every knob is announced", || {
+        while let Some(sample) = capabilities.take().unwrap() {
+            let knob = sample.data.valid().filter(|knob| knob.host == own("n01"));
+            let knob = knob.filter(|knob| knob.writable_by == WRITABLE_BY_NOBODY);
+            closed.extend(knob.map(|knob| (knob.control, knob.device.kind, knob.device.id)));
+        }
+        closed.len() >= KNOBS
+    });
+    closed.len()
+}
+
 const CHILD: &str = "STILLWATT_TEST_NETWORK_CHILD";
 
 #[expect(clippy::disallowed_methods, reason = "the test's second process")]
-fn child() -> std::process::Output {
+fn child(test: &str) -> std::process::Child {
+    use std::process::Stdio;
     std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "network_child", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(CHILD, std::process::id().to_string())
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap()
 }
 

@@ -44,6 +44,8 @@ pub mod event_code {
     pub const NODE_MANAGER_STARTED: u32 = 1;
     /// A node manager ended in order. Value: knobs that could not be restored.
     pub const NODE_MANAGER_ENDED: u32 = 2;
+    /// Another node manager serves the same node on this domain. Value: always 0.
+    pub const NODE_MANAGER_RIVAL: u32 = 3;
     /// A lease was granted. Value: what is in force.
     pub const LEASE_GRANTED: u32 = 10;
     /// A lease ran out. Value: what is in force now.

@@ -181,7 +181,8 @@ impl SampleFlags {
     pub const NONE: Self = Self(0);
     /// The counter wrapped and was unwrapped.
     pub const WRAP: Self = Self(1);
-    /// The counter began anew; a new epoch.
+    /// The counter began anew, or its total lacks an interval since the last sample: differences across it are
+    /// lower bounds at best.
     pub const RESET: Self = Self(2);
     /// The interval may hide wraps: the value is a lower bound.
     pub const GAP: Self = Self(4);

@@ -184,7 +184,7 @@ impl History {
     /// When the report came before, or none of its samples could be kept. A report without samples is taken.
     pub fn insert_node(&mut self, telemetry: &NodeTelemetry) -> Result<(), RejectError> {
         self.follow(&telemetry.header, Stream::Node)?;
-        self.counters.lost += u64::from(telemetry.dropped);
+        self.counters.lost = self.counters.lost.saturating_add(u64::from(telemetry.dropped));
         let start = Timestamp::from_unix_nanos(telemetry.window_start_ns);
         let end = Timestamp::from_unix_nanos(telemetry.window_end_ns);
         let (mut kept, mut rejected) = (0, None);
@@ -256,7 +256,8 @@ impl History {
                 Err(RejectError::Repeated)
             }
             Some(last) => {
-                self.counters.lost += header.sequence - *last - 1;
+                // A sender may write any number: the sum stops at the top.
+                self.counters.lost = self.counters.lost.saturating_add(header.sequence - *last - 1);
                 *last = header.sequence;
                 Ok(())
             }

@@ -149,6 +149,19 @@ fn impossible_values() {
     assert_eq!((history.counters().invalid, history.counters().dropped), (3, 1));
 }
 
+/// Sequences that jump to the top count as lost once more and overflow nothing.
+#[test]
+fn hostile_sequences_overflow_nothing() {
+    let mut history = History::new(Limits::default());
+    for host in ["a", "b", "c"] {
+        history.insert_node(&telemetry(host, 1, 1.0)).unwrap();
+        let mut last = telemetry(host, 2, 1.0);
+        (last.header.sequence, last.dropped) = (u64::MAX, u32::MAX);
+        history.insert_node(&last).unwrap();
+    }
+    assert_eq!(history.counters().lost, u64::MAX);
+}
+
 proptest! {
     /// Whatever arrives, memory stays within the bounds and every sample is accounted for.
     #[test]

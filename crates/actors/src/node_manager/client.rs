@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bus::{CreateError, Data, Participant, PublishError, Publisher, Subscriber};
+use bus::{CreateError, Data, Participant, PublishError, Publisher, Subscriber, TransportKind};
 use node::clock;
 use units::Instant;
 
@@ -72,6 +72,7 @@ struct State {
     actions: Vec<Action<NmReply>>,
     done: BTreeMap<RequestId, Result<Outcome<NmReply>, RefuseError>>,
     directory: Directory,
+    from_rivals: u64,
 }
 
 impl Default for State {
@@ -81,6 +82,7 @@ impl Default for State {
             actions: Vec::new(),
             done: BTreeMap::new(),
             directory: Directory::default(),
+            from_rivals: 0,
         }
     }
 }
@@ -119,7 +121,7 @@ impl Client {
             if let Data::Valid(reply) = sample.data
                 && reply.client == client
             {
-                to_shared.take_reply(reply);
+                to_shared.take_reply(reply, sample.transport);
             }
         })?;
         let to_shared = Arc::clone(&shared);
@@ -167,6 +169,11 @@ impl Client {
     /// What was not delivered so far.
     pub fn counters(&self) -> Counters {
         self.shared.lock().exchange.counters()
+    }
+
+    /// Answers that were not taken, as a second manager of a node gave them that has one in this process.
+    pub fn from_rivals(&self) -> u64 {
+        self.shared.lock().from_rivals
     }
 
     /// A number above all that this client has used for settings and releases.
@@ -286,10 +293,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_reply(&self, reply: NmReply) {
+    /// An answer from elsewhere in the name of a node whose manager is in this process is not taken: it comes from a
+    /// second manager, which denies what the first one grants.
+    fn take_reply(&self, reply: NmReply, transport: TransportKind) {
+        let mut state = self.lock();
+        if transport != TransportKind::InProcess && state.directory.is_in_process(&reply.header.host) {
+            state.from_rivals += 1;
+            return;
+        }
         let event =
             Event::Reply { request: RequestId::new(reply.request), server: reply.header.host.clone(), reply };
-        self.lock().apply(clock::monotonic(), event);
+        state.apply(clock::monotonic(), event);
+        drop(state);
         self.changed.notify_all();
     }
 

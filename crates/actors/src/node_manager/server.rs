@@ -2,6 +2,7 @@
 //!
 //! May touch: the bus and the clocks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +32,8 @@ pub(super) struct Server {
     status_periods: u32,
     periods_since_status: u32,
     last_status: Option<NmStatus>,
-    described: usize,
+    /// What was said about metrics, by their numbers.
+    described: BTreeMap<u32, MetricDescriptor>,
     answered: u64,
 }
 
@@ -83,7 +85,7 @@ impl Server {
             status_periods,
             periods_since_status: 0,
             last_status: None,
-            described: 0,
+            described: BTreeMap::new(),
             answered: 0,
         })
     }
@@ -145,6 +147,19 @@ impl Server {
         }
     }
 
+    /// Warns of another node manager for the same node.
+    pub(super) fn tell_rival(&self, writer: WriterId) {
+        let (now, wall) = (clock::monotonic(), clock::wall());
+        let host = self.node.host();
+        let name: String = writer.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!(
+            "another node manager ({name}) serves {host} too, so requests get two answers: stop one of them, or give \
+             it another domain or host name"
+        );
+        let event = Event::new(event_code::NODE_MANAGER_RIVAL, Severity::Warning, host, 0.0, &text);
+        self.publish_events(vec![event], now, wall);
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.node.poll_timeout()
     }
@@ -186,13 +201,13 @@ impl Server {
         status.requests_total = self.answered;
         self.status.write(&status, &self.counters);
         self.last_status = Some(status);
-        let descriptors = self.node.descriptors();
-        if descriptors.len() != self.described {
-            self.described = descriptors.len();
-            for mut descriptor in descriptors {
-                descriptor.header = self.descriptors.header(&self.sender, now, wall);
-                self.descriptors.write(&descriptor, &self.counters);
+        for descriptor in self.node.descriptors() {
+            if self.described.get(&descriptor.id) == Some(&descriptor) {
+                continue;
             }
+            let header = self.descriptors.header(&self.sender, now, wall);
+            self.descriptors.write(&MetricDescriptor { header, ..descriptor.clone() }, &self.counters);
+            self.described.insert(descriptor.id, descriptor);
         }
     }
 }

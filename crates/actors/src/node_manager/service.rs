@@ -3,6 +3,7 @@
 //! May touch: the bus, the clocks, one thread. The thread wakes for requests, for the end of leases and once a
 //! period, aligned to multiples of the period on the wall clock so that all nodes are sampled at the same moment.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use units::Instant;
 
 use super::ManagedNode;
 use super::server::Server;
-use crate::message::NmRequest;
+use crate::message::{NmRequest, NmStatus, WriterId};
 use crate::topic::{self, Place};
 
 /// The thread that serves node managers.
@@ -99,9 +100,21 @@ pub(super) struct Counters {
 }
 
 enum Message {
-    Request { member: usize, request: Box<NmRequest>, transport: TransportKind },
+    Request {
+        member: usize,
+        request: Box<NmRequest>,
+        transport: TransportKind,
+    },
+    /// Another node manager says that it serves the same node.
+    Rival {
+        member: usize,
+        writer: WriterId,
+    },
     Stop,
 }
+
+/// Rivals of one node manager that are told of; further ones go unsaid.
+const RIVALS_MAX: usize = 16;
 
 impl Default for ServiceConfig {
     fn default() -> Self {
@@ -137,14 +150,17 @@ impl Service {
             let host = member.node.host().to_owned();
             let fault = |source| StartError::Endpoint { host: host.clone(), source };
             let partitions = topic::node_manager_partitions(&host, &config.place);
-            let subscription =
-                listen(&member.participant, &partitions, index, queue.clone(), Arc::clone(&counters))
-                    .map_err(fault)?;
-            let writer = subscription.guid().to_bytes();
-            let server =
+            let participant = member.participant.clone();
+            let requests = listen(&participant, &partitions, index, queue.clone(), Arc::clone(&counters))
+                .map_err(fault)?;
+            let writer = requests.guid().to_bytes();
+            let mut server =
                 Server::new(member, &partitions, writer, config.status_periods, Arc::clone(&counters))
                     .map_err(fault)?;
-            served.push((server, subscription));
+            server.begin();
+            let rivals =
+                watch(&participant, &partitions, (index, &host, writer), queue.clone()).map_err(fault)?;
+            served.push((server, Ears { _requests: requests, _rivals: rivals }));
         }
         let serving = Serving { served, requests, period: config.period, counters: Arc::clone(&counters) };
         let thread = spawn(ROLE, config.placement, move || serving.run()).map_err(StartError::Thread)?;
@@ -163,7 +179,8 @@ impl Service {
     }
 
     /// Ends the service in order: knobs are restored, the nodes say goodbye. Returns how many knobs could not be
-    /// restored. Blocks until then.
+    /// restored; a service that had ended by a panic, whose journal restored what it could, counts as one. Blocks
+    /// until then.
     pub fn stop(mut self) -> usize {
         self.end()
     }
@@ -172,7 +189,7 @@ impl Service {
         let Some(thread) = self.thread.take() else { return 0 };
         // The thread always takes from the queue, so this waits at most for the requests before it.
         let _ = self.queue.send(Message::Stop);
-        thread.join().unwrap_or_default()
+        thread.join().unwrap_or(1)
     }
 }
 
@@ -199,9 +216,37 @@ fn listen(
     })
 }
 
+/// Tells of other node managers that say they serve `host`, each once.
+fn watch(
+    participant: &Participant,
+    partitions: &[String],
+    (member, host, own): (usize, &str, WriterId),
+    queue: SyncSender<Message>,
+) -> Result<Subscriber<NmStatus>, CreateError> {
+    let host = host.to_owned();
+    let mut told = BTreeSet::new();
+    topic::NM_STATUS.on_sample(participant, partitions, move |sample| {
+        let Data::Valid(status) = sample.data else { return };
+        let writer = status.header.writer;
+        if status.host != host || writer == own || told.len() >= RIVALS_MAX || told.contains(&writer) {
+            return;
+        }
+        // When the queue is full, the rival's next status tells.
+        if queue.try_send(Message::Rival { member, writer }).is_ok() {
+            told.insert(writer);
+        }
+    })
+}
+
+/// What a node manager hears. Kept for the callbacks.
+struct Ears {
+    _requests: Subscriber<NmRequest>,
+    _rivals: Subscriber<NmStatus>,
+}
+
 /// What the thread owns.
 struct Serving {
-    served: Vec<(Server, Subscriber<NmRequest>)>,
+    served: Vec<(Server, Ears)>,
     requests: Receiver<Message>,
     period: Duration,
     counters: Arc<Counters>,
@@ -209,9 +254,6 @@ struct Serving {
 
 impl Serving {
     fn run(mut self) -> usize {
-        for (server, _) in &mut self.served {
-            server.begin();
-        }
         let mut next_period = self.next_period();
         loop {
             let leases = self.served.iter().filter_map(|(server, _)| server.poll_timeout());
@@ -220,6 +262,11 @@ impl Serving {
                 Ok(Message::Request { member, request, transport }) => {
                     if let Some((server, _)) = self.served.get_mut(member) {
                         server.answer(&request, transport);
+                    }
+                }
+                Ok(Message::Rival { member, writer }) => {
+                    if let Some((server, _)) = self.served.get(member) {
+                        server.tell_rival(writer);
                     }
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -239,7 +286,7 @@ impl Serving {
             }
         }
         // No further requests: whoever asks from now on gets no answer instead of a setting that is undone at once.
-        self.served.into_iter().map(|(server, subscription)| (drop(subscription), server.end()).1).sum()
+        self.served.into_iter().map(|(server, ears)| (drop(ears), server.end()).1).sum()
     }
 
     /// The next multiple of the period on the wall clock, on the monotonic clock.

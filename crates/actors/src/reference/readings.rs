@@ -1,10 +1,10 @@
 //! Sensor readings as samples of the actors' vocabulary.
 //!
-//! Pure. Interval energies become running totals; what has no canonical metric gets one of its own, with a descriptor.
+//! Pure. Interval energies become running totals, flagged `reset` where one lacks an interval or began anew; what has no canonical metric gets one of its own, with a descriptor.
 
 use std::collections::BTreeMap;
 
-use node::{Bounded, Coverage, Domain, Measurement, NodeSample, PowerFigure, Reading, Value};
+use node::{AbsentReason, Bounded, Coverage, Domain, EnergyAccount, NodeSample, PowerFigure, Reading, Value};
 use units::Timestamp;
 
 use crate::device::{Device, DeviceKind};
@@ -18,10 +18,20 @@ use crate::node_manager::machine::Observation;
 #[derive(Debug)]
 pub(super) struct Readings {
     source: String,
-    totals: BTreeMap<(MetricId, Device), Bounded<f64>>,
+    totals: BTreeMap<(MetricId, Device), Total>,
+    /// The account of the node's energy in the last sample: its number and the intervals that it had lost.
+    account: Option<(u32, u32)>,
     /// What is known of each metric seen so far; metrics beyond the bound have no descriptor.
     described: BTreeMap<MetricId, MetricDescriptor>,
     last_end: Option<units::Instant>,
+}
+
+/// A running total of interval energies.
+#[derive(Debug, Default)]
+struct Total {
+    energy: Bounded<f64>,
+    /// Whether an interval was lost since the last sample, so that the total lacks it.
+    has_gap: bool,
 }
 
 const DESCRIBED_MAX: usize = 1024;
@@ -50,6 +60,7 @@ impl Readings {
         Self {
             source: source.to_owned(),
             totals: BTreeMap::new(),
+            account: None,
             described: BTreeMap::new(),
             last_end: None,
         }
@@ -75,11 +86,11 @@ impl Readings {
             let mean = with(metric, Device::NODE, numbers, Quality::Estimated, SampleFlags::NONE);
             self.add(mean, "mean over policies or CPUs", &mut observation);
         }
-        if let Ok((hottest, domain)) = sample.temperature_max() {
+        if let Ok((hottest, _)) = sample.temperature_max() {
             let numbers = Value::Temperature(hottest).numbers();
             let metric = MetricId::THERMAL_ZONE_TEMPERATURE;
             let hottest = with(metric, Device::NODE, numbers, Quality::Measured, SampleFlags::NONE);
-            self.add(hottest, &format!("the hottest, at present {domain}"), &mut observation);
+            self.add(hottest, "the hottest of thermal zones and chips", &mut observation);
         }
         observation
     }
@@ -90,7 +101,9 @@ impl Readings {
             Ok(figure) => figure,
             Err(absent) => {
                 let reason = absent.to_string();
-                observation.absent.push(missing(MetricId::NODE_POWER, Device::NODE, &reason));
+                for metric in [MetricId::NODE_POWER, MetricId::METERED_POWER] {
+                    observation.absent.push(missing(metric, Device::NODE, &reason));
+                }
                 return;
             }
         };
@@ -111,8 +124,17 @@ impl Readings {
         self.add(with(power, Device::NODE, watts, quality, flags), &source, observation);
         if let Some(account) = &sample.power.account {
             let joules = Value::Energy(account.total).numbers();
+            let flags = flags.with(self.account_flags(account));
+            let quality = self::quality(account.quality);
             self.add(with(energy, Device::NODE, joules, quality, flags), &source, observation);
         }
+    }
+
+    /// `reset` where the total began anew with another source, or lacks an interval since the last sample.
+    fn account_flags(&mut self, account: &EnergyAccount) -> SampleFlags {
+        let now = (account.serial, account.intervals_lost);
+        let before = self.account.replace(now).unwrap_or(now);
+        if before == now { SampleFlags::NONE } else { SampleFlags::RESET }
     }
 
     fn add_reading(&mut self, reading: &Reading, observation: &mut Observation) {
@@ -120,13 +142,25 @@ impl Readings {
         let measurement = match &reading.outcome {
             Ok(measurement) => measurement,
             Err(absent) => {
+                if absent.reason == AbsentReason::Unreliable
+                    && let Some(total) = self.totals.get_mut(&(metric, device))
+                {
+                    total.has_gap = true;
+                }
                 observation.absent.push(missing(metric, device, &absent.to_string()));
                 return;
             }
         };
-        let flags = sample_flags(measurement.flags);
+        let mut flags = sample_flags(measurement.flags);
         let numbers = match measurement.value {
-            Value::Energy(_) => self.total((metric, device), measurement),
+            Value::Energy(_) => {
+                let total = self.totals.entry((metric, device)).or_default();
+                total.energy = total.energy + measurement.value.numbers();
+                if std::mem::take(&mut total.has_gap) {
+                    flags = flags.with(SampleFlags::RESET);
+                }
+                total.energy
+            }
             value => value.numbers(),
         };
         let sample = with(metric, device, numbers, quality(measurement.quality), flags);
@@ -134,13 +168,6 @@ impl Readings {
             self.describe_custom(metric, &name, measurement.value, reading.source.name());
         }
         self.add(sample, reading.source.name(), observation);
-    }
-
-    fn total(&mut self, key: (MetricId, Device), measurement: &Measurement) -> Bounded<f64> {
-        let numbers = measurement.value.numbers();
-        let total = self.totals.entry(key).or_default();
-        *total = *total + numbers;
-        *total
     }
 
     /// Adds a sample unless the part already has one of this metric; the first source is the better one.
@@ -152,12 +179,12 @@ impl Readings {
         }
         let id = sample.metric_id();
         if let Some(metric) = id.canonical()
-            && self.described.len() < DESCRIBED_MAX
+            && (self.described.len() < DESCRIBED_MAX || self.described.contains_key(&id))
+            && (sample.device == DeviceRef::from(Device::NODE) || !self.described.contains_key(&id))
         {
+            // The node's own value may come from another source than before, such as a model for a meter.
             let source = format!("{}: {source}", self.source);
-            self.described
-                .entry(id)
-                .or_insert_with(|| MetricDescriptor::of(Header::default(), metric, &source));
+            self.described.insert(id, MetricDescriptor::of(Header::default(), metric, &source));
         }
         observation.samples.push(sample);
     }

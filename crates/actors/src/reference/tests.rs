@@ -11,7 +11,7 @@ use super::*;
 use crate::conformance::{self, NodeManagerSubject};
 use crate::device::{Device, DeviceKind};
 use crate::lease::Authority;
-use crate::message::Status;
+use crate::message::{SampleFlags, Status};
 use crate::node_manager::manager::ManagerConfig;
 use crate::node_manager::operators;
 use crate::node_manager::{Call, ManagedNode, NodeManager, Select, SetConf};
@@ -191,4 +191,60 @@ fn readings_say_what_they_are() {
     assert!(totals.windows(2).all(|pair| pair[1] > pair[0]), "{totals:?}");
     let status = subject.manager.status(simulated.now(), Timestamp::EPOCH);
     assert_eq!(status.power[0].metric_id(), MetricId::METERED_POWER);
+}
+
+/// What a power figure became: the energy's value, its quality and whether it is flagged as begun anew.
+fn metered_energy(
+    subject: &mut ReferenceNodeManager,
+    root: &node::MemoryRoot,
+    counters: [&str; 2],
+) -> (f64, u8, bool) {
+    for (package, counter) in counters.iter().enumerate() {
+        let file = format!("sys/class/powercap/intel-rapl:{package}/energy_uj");
+        match *counter {
+            "refused" => root.fail_read(&file, 13),
+            counter => {
+                root.heal(&file);
+                root.set(&file, counter);
+            }
+        }
+    }
+    root.advance(Duration::from_secs(1));
+    let busy = root.now().as_nanos() / 20_000_000;
+    root.set("proc/stat", &format!("cpu0 {busy} 0 0 {busy}\n"));
+    subject.observe(root.now(), Timestamp::EPOCH);
+    let call = Call::local("operator", [1; 16], root.now(), Timestamp::EPOCH);
+    let metrics = subject.get_metric(&call, &Select::metric(MetricId::METERED_ENERGY)).unwrap();
+    let sample = &metrics.samples[0];
+    (sample.value, sample.quality, SampleFlags::from_bits(sample.flags).contains(SampleFlags::RESET))
+}
+
+/// A total that changes its source is flagged and described anew, so that nobody takes the step for a use of energy.
+#[test]
+fn a_change_of_source_is_flagged() {
+    let root = Arc::new(node::MemoryRoot::new());
+    for package in 0..2 {
+        let zone = format!("sys/class/powercap/intel-rapl:{package}");
+        root.set(&format!("{zone}/name"), &format!("package-{package}\n"));
+        root.set(&format!("{zone}/energy_uj"), "0\n");
+        root.set(&format!("{zone}/max_energy_range_uj"), "262143328850\n");
+    }
+    root.set("proc/stat", "cpu0 0 0 0 0\n");
+    let node = Node::open(Arc::clone(&root) as Arc<dyn SysRoot>);
+    let (machine, _) = ReferenceMachine::open(node, None, &ReferenceConfig::default());
+    let mut manager = Manager::new(machine, ManagerConfig::default());
+    let source = |manager: &ReferenceNodeManager| {
+        let descriptors = manager.descriptors();
+        let metered = descriptors.iter().find(|d| d.id == MetricId::METERED_ENERGY.get()).unwrap();
+        metered.source.clone()
+    };
+    let measured = crate::message::Quality::Measured.code();
+    assert_eq!(metered_energy(&mut manager, &root, ["50000000", "50000000"]), (100.0, measured, false));
+    assert_eq!(metered_energy(&mut manager, &root, ["100000000", "100000000"]), (200.0, measured, false));
+    assert!(source(&manager).contains("powercap"), "{}", source(&manager));
+    let (value, quality, is_reset) = metered_energy(&mut manager, &root, ["150000000", "refused"]);
+    assert!(value < 100.0 && is_reset, "{value}");
+    assert_eq!(quality, crate::message::Quality::Modelled.code());
+    assert!(source(&manager).contains("modelled"), "{}", source(&manager));
+    assert!(!metered_energy(&mut manager, &root, ["200000000", "refused"]).2);
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use bus::{Data, Sample};
+use bus::{Data, Sample, TransportKind};
 use rtps::Guid;
 
 use crate::message::NmStatus;
@@ -12,7 +12,14 @@ use crate::message::NmStatus;
 /// Nodes by name with their last status and who published it.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    nodes: BTreeMap<String, (Guid, NmStatus)>,
+    nodes: BTreeMap<String, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    publisher: Guid,
+    status: NmStatus,
+    is_in_process: bool,
 }
 
 /// More nodes than this are not followed; their answers are still taken.
@@ -23,18 +30,21 @@ impl Directory {
     ///
     /// A goodbye counts only when it comes from whoever spoke last for the node, so that a node manager that is
     /// replaced while it ends does not take its successor along. A node that falls silent without one stays
-    /// expected, so that it is named as missing.
+    /// expected, so that it is named as missing. Where a node manager in this process and another one elsewhere speak
+    /// for one node, the one in this process is it.
     pub(super) fn apply(&mut self, sample: Sample<NmStatus>) -> Option<String> {
         match sample.data {
             Data::Valid(status) => {
-                if self.nodes.len() < NODES_MAX || self.nodes.contains_key(&status.host) {
-                    self.nodes.insert(status.host.clone(), (sample.publisher, status));
+                let is_in_process = sample.transport == TransportKind::InProcess;
+                let has_room = self.nodes.len() < NODES_MAX || self.nodes.contains_key(&status.host);
+                if has_room && (is_in_process || !self.is_in_process(&status.host)) {
+                    let known = Known { publisher: sample.publisher, status, is_in_process };
+                    self.nodes.insert(known.status.host.clone(), known);
                 }
                 None
             }
             Data::Disposed(Some(key)) | Data::Unregistered(Some(key)) => {
-                let (publisher, _) = self.nodes.get(&key.host)?;
-                if *publisher != sample.publisher {
+                if self.nodes.get(&key.host)?.publisher != sample.publisher {
                     return None;
                 }
                 self.nodes.remove(&key.host).map(|_| key.host)
@@ -56,6 +66,11 @@ impl Directory {
     }
 
     pub(super) fn status(&self, host: &str) -> Option<&NmStatus> {
-        self.nodes.get(host).map(|(_, status)| status)
+        self.nodes.get(host).map(|known| &known.status)
+    }
+
+    /// Whether the node's manager is in this process.
+    pub(super) fn is_in_process(&self, host: &str) -> bool {
+        self.nodes.get(host).is_some_and(|known| known.is_in_process)
     }
 }
