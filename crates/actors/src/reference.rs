@@ -48,6 +48,10 @@ pub struct ReferenceMachine {
 impl ReferenceMachine {
     /// Takes over a machine: restores first what a former process left in the journal, then looks at the knobs.
     ///
+    /// It restores to the snapshot, caps of the system manager included: the leases died with the process that counted
+    /// their time, so nobody can tell whether one would still live. A system manager counts on that: what a node may
+    /// draw after an unannounced restart is its snapshot, until the node has taken a new lease.
+    ///
     /// `state` is the folder of the journal; without one, or when it cannot be used, no knob can be set and the
     /// events say why. Blocks for a few reads a knob.
     pub fn open(node: Node, state: Option<&Path>, config: &ReferenceConfig) -> (Self, Vec<Event>) {

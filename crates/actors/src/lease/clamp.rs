@@ -22,7 +22,8 @@ pub enum ClampedBy {
     OtherLease = 5,
     /// The value from before all leases: only the system manager and operators may go beyond it.
     Snapshot = 6,
-    /// The fallback that stands in for a manager that fell silent.
+    /// The fallback that stands in for a holder whose lease ran out: the lower of the cap in force then and the safe
+    /// value. It ends with a new lease of at least that authority or the holder's release, and not by itself.
     Fallback = 7,
     /// The upper bound of the same quantity.
     Ceiling = 8,

@@ -173,7 +173,8 @@ pub struct NmCapability {
     pub source: String,
     /// The lowest authority that the allow list lets set it, or [`WRITABLE_BY_NOBODY`].
     pub writable_by: u8,
-    /// The value that a power cap falls back to when its manager falls silent; 0 for other knobs.
+    /// When the last holder of some authority falls silent, a power cap becomes the lower of this and the cap in force,
+    /// and stays so until a new lease of at least that authority or its holder's release; 0 for other knobs.
     pub safe: f64,
 }
 
