@@ -171,7 +171,8 @@ pub enum Quality {
     Modelled,
 }
 
-/// What happened to a value on the way; any number of these.
+/// What happened to a value on the way; any number of these. The bits travel on the bus: they are never given another
+/// meaning.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -180,7 +181,8 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// The counter wrapped once within the interval and was unwrapped.
     pub const WRAP: Self = Self(1);
-    /// The counter started again; the interval is lost and a new epoch began.
+    /// The counter started again; the interval is lost and a new epoch began. On a running total: it began anew or lacks
+    /// an interval since the last sample, so that differences across it are lower bounds at best.
     pub const RESET: Self = Self(2);
     /// The interval was long enough to hide wraps: the value is the lower bound.
     pub const GAP: Self = Self(4);
@@ -200,6 +202,16 @@ impl Flags {
         (Self::NO_RANGE, "no-range"),
     ];
 
+    /// From the bits on the bus; unknown ones are kept.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    /// The bits on the bus.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Both sets of flags together.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -216,7 +228,7 @@ impl Flags {
         self.0 == 0
     }
 
-    /// The names of the flags that are set.
+    /// The names of the flags that are set; unknown bits have none.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES.into_iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| name)
     }

@@ -17,6 +17,7 @@ pub use node_manager::{
     Status, WRITABLE_BY_NOBODY,
 };
 
+pub use node::Flags as SampleFlags;
 use rtps::cdr::Cdr;
 use units::{Instant, Timestamp};
 
@@ -127,10 +128,6 @@ pub enum Quality {
     Estimated = 2,
 }
 
-/// What happened to a value on the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SampleFlags(u8);
-
 impl Actor {
     const ALL: [Self; 7] = [
         Self::SystemManager,
@@ -173,59 +170,6 @@ impl Quality {
             Self::Modelled => "modelled",
             Self::Estimated => "estimated",
         }
-    }
-}
-
-impl SampleFlags {
-    /// Nothing happened.
-    pub const NONE: Self = Self(0);
-    /// The counter wrapped and was unwrapped.
-    pub const WRAP: Self = Self(1);
-    /// The counter began anew, or its total lacks an interval since the last sample: differences across it are
-    /// lower bounds at best.
-    pub const RESET: Self = Self(2);
-    /// The interval may hide wraps: the value is a lower bound.
-    pub const GAP: Self = Self(4);
-    /// No newer value was to be had; this is the last one.
-    pub const STALE: Self = Self(8);
-    /// The value was limited to what is possible.
-    pub const CLAMPED: Self = Self(16);
-    /// A step back of the counter could not be unwrapped, as its range is not known.
-    pub const NO_RANGE: Self = Self(32);
-
-    const NAMES: [(Self, &'static str); 6] = [
-        (Self::WRAP, "wrap"),
-        (Self::RESET, "reset"),
-        (Self::GAP, "gap"),
-        (Self::STALE, "stale"),
-        (Self::CLAMPED, "clamped"),
-        (Self::NO_RANGE, "no-range"),
-    ];
-
-    /// From the bits on the wire.
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-
-    /// The bits on the wire.
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// Both together.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether all of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// The names of the flags that are set; unknown bits have none.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Self::NAMES.into_iter().filter(move |(flag, _)| self.contains(*flag)).map(|(_, name)| name)
     }
 }
 

@@ -96,6 +96,12 @@ fn codes() {
     assert_eq!(Operation::from_code(99), None);
     let flags = SampleFlags::WRAP.with(SampleFlags::STALE);
     assert_eq!(flags.names().collect::<Vec<_>>(), ["wrap", "stale"]);
+    let all = ["wrap", "reset", "gap", "stale", "clamped", "no-range"];
+    for (bit, name) in all.into_iter().enumerate() {
+        let flag = SampleFlags::from_bits(1 << bit);
+        assert_eq!(flag.names().collect::<Vec<_>>(), [name]);
+    }
+    assert_eq!(SampleFlags::from_bits(0xc1).bits(), 0xc1);
 }
 
 proptest! {

@@ -119,7 +119,7 @@ impl Readings {
             }
         };
         let source = describe(figure);
-        let (quality, flags) = (quality(figure.quality), sample_flags(figure.flags));
+        let (quality, flags) = (quality(figure.quality), figure.flags);
         let watts = Value::Power(figure.power).numbers();
         self.add(with(power, Device::NODE, watts, quality, flags), &source, observation);
         if let Some(account) = &sample.power.account {
@@ -151,7 +151,7 @@ impl Readings {
                 return;
             }
         };
-        let mut flags = sample_flags(measurement.flags);
+        let mut flags = measurement.flags;
         let numbers = match measurement.value {
             Value::Energy(_) => {
                 let total = self.totals.entry((metric, device)).or_default();
@@ -269,20 +269,6 @@ const fn quality(quality: node::Quality) -> Quality {
         node::Quality::Estimated => Quality::Estimated,
         node::Quality::Modelled => Quality::Modelled,
     }
-}
-
-fn sample_flags(flags: node::Flags) -> SampleFlags {
-    [
-        (node::Flags::WRAP, SampleFlags::WRAP),
-        (node::Flags::RESET, SampleFlags::RESET),
-        (node::Flags::GAP, SampleFlags::GAP),
-        (node::Flags::STALE, SampleFlags::STALE),
-        (node::Flags::CLAMPED, SampleFlags::CLAMPED),
-        (node::Flags::NO_RANGE, SampleFlags::NO_RANGE),
-    ]
-    .into_iter()
-    .filter(|(flag, _)| flags.contains(*flag))
-    .fold(SampleFlags::NONE, |all, (_, flag)| all.with(flag))
 }
 
 const fn unit(value: Value) -> Unit {
