@@ -408,21 +408,28 @@ fn a_rounded_value_without_its_record_is_restored() {
     assert!(scratch.changed().is_empty());
 }
 
-/// After a refused write the setting is not ours: what another program sets there later stays.
+/// After a refused write, of a knob or of a plain text, the setting is not ours: what another program sets there later
+/// stays.
 #[test]
 fn a_refused_write_claims_nothing() {
-    let scratch = Scratch::new("refused-write");
-    let memory = Arc::new(files().into_iter().collect::<MemoryRoot>());
-    let knob = knob_of(&*memory, "powercap.package-0.limit");
-    let (mut journal, _) = Journal::open(&scratch.state(), Arc::clone(&memory) as Arc<dyn SysRoot>).unwrap();
-    memory.fail_write(knob.path(), 16);
-    assert!(journal.set(&knob, watts(90.0)).is_err());
-    let error = journal.write(knob.path(), "80000000").unwrap_err();
-    assert!(matches!(error, JournalError::Write { .. }), "{error}");
-    memory.heal(knob.path());
-    memory.set(knob.path(), "77000000\n");
-    journal.close().unwrap();
-    assert_eq!(memory.read(knob.path()).unwrap(), "77000000\n");
+    for is_knob in [true, false] {
+        let scratch = Scratch::new(&format!("refused-write-{is_knob}"));
+        let memory = Arc::new(files().into_iter().collect::<MemoryRoot>());
+        let root = Arc::clone(&memory) as Arc<dyn SysRoot>;
+        let knob = knob_of(&*memory, "powercap.package-0.limit");
+        let (mut journal, _) = Journal::open(&scratch.state(), root).unwrap();
+        memory.fail_write(knob.path(), 16);
+        if is_knob {
+            assert!(matches!(journal.set(&knob, watts(90.0)), Err(JournalError::Knob(_))));
+        } else {
+            let error = journal.write(knob.path(), "80000000").unwrap_err();
+            assert!(matches!(error, JournalError::Write { .. }), "{error}");
+        }
+        memory.heal(knob.path());
+        memory.set(knob.path(), "77000000\n");
+        journal.close().unwrap();
+        assert_eq!(memory.read(knob.path()).unwrap(), "77000000\n", "{is_knob}");
+    }
 }
 
 /// A text that does not stick is an error that says what is there, and is undone.
