@@ -13,6 +13,7 @@ pub mod machine;
 pub mod monitor_role;
 pub mod node_role;
 pub mod observer;
+pub mod output;
 pub mod own_cost;
 pub mod report;
 pub mod run_account;

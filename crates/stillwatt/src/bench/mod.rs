@@ -3,6 +3,7 @@
 //! Every figure is a ratio or a count that can be repeated with the command that is printed with it. Runs alternate
 //! between what is compared, so that both see the same neighbours.
 
+mod cpus;
 mod footprint;
 mod latency;
 mod peer;
@@ -10,7 +11,7 @@ mod peer;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::cli::Output;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 pub use peer::PeerOptions;
@@ -116,7 +117,7 @@ fn host() -> Host {
     Host {
         name: read("proc/sys/kernel/hostname"),
         kernel: read("proc/sys/kernel/osrelease"),
-        online_cpus: latency::online_cpus().len(),
+        online_cpus: cpus::online_cpus().len(),
         version: env!("CARGO_PKG_VERSION"),
     }
 }

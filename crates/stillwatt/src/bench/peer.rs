@@ -72,7 +72,7 @@ impl PeerOptions {
     /// When the bus cannot be joined.
     pub fn run(&self) -> Result<Exit, Failure> {
         if let Some(cpu) = self.cpu {
-            super::latency::pin(cpu)?;
+            super::cpus::pin(cpu)?;
         }
         let held = match self.role {
             Role::Floor => return answer_datagrams(),

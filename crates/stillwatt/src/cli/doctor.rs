@@ -7,10 +7,12 @@ use node::topology::CgroupVersion;
 use node::{Absent, Node, PowerFigure, Quality, SensorReport, thread};
 use serde_json::json;
 
+use super::check::{Check, State};
 use super::table::Columns;
-use super::{Output, multicast, quantity};
+use super::{multicast, quantity};
 use crate::domain::DomainChoice;
 use crate::machine::MachineChoice;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 use crate::state::{self, Surroundings};
 
@@ -23,44 +25,6 @@ pub(super) struct DoctorArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-}
-
-/// What became of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Ok,
-    Degraded,
-    NotAvailable,
-}
-
-/// One line of the report.
-#[derive(Debug)]
-pub(super) struct Check {
-    pub(super) subject: String,
-    pub(super) state: State,
-    pub(super) finding: String,
-    pub(super) remedy: Option<String>,
-}
-
-impl State {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Degraded => "degraded",
-            Self::NotAvailable => "not available",
-        }
-    }
-}
-
-impl Check {
-    pub(super) fn new(subject: impl Into<String>, state: State, finding: impl Into<String>) -> Self {
-        Self { subject: subject.into(), state, finding: finding.into(), remedy: None }
-    }
-
-    pub(super) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
-        self.remedy = Some(remedy.into());
-        self
-    }
 }
 
 /// Runs the command.

@@ -3,13 +3,13 @@
 //! Data goes to stdout, talk to stderr. Only what works is listed.
 
 mod bus;
+mod check;
 mod doctor;
 mod exec;
 mod generated;
 mod line;
 mod multicast;
 mod node;
-mod output;
 mod quantity;
 mod serve;
 mod table;
@@ -22,9 +22,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+use crate::output::Output;
 use crate::report::{Exit, Failure};
-
-pub use output::Output;
 
 /// A power stack for HPC nodes on a DDS bus, which does not disturb the jobs it steers.
 ///

@@ -10,7 +10,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::doctor::{Check, State};
+use super::check::{Check, State};
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 /// On one machine a datagram arrives at once or never.

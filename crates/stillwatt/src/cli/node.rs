@@ -7,9 +7,10 @@ use clap::Subcommand;
 use node::{Absent, Bounded, Node, NodeSample, Reading, SensorReport};
 use serde_json::{Value as Json, json};
 
+use super::quantity;
 use super::table::Columns;
-use super::{Output, quantity};
 use crate::machine::MachineChoice;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 #[derive(Debug, Subcommand)]

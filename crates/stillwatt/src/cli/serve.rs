@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 use units::Instant;
 
-use super::Output;
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
 use crate::machine::MachineChoice;
 use crate::monitor_role::MonitorRole;
 use crate::node_role::{NodeRole, NodeRoleConfig, state_folder};
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 use crate::station::host_name;
 

@@ -8,13 +8,14 @@ use std::time::Duration;
 use clap::Args;
 use units::Instant;
 
-use super::{Output, line};
+use super::line;
 use crate::config::Config;
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
 use crate::machine::MachineChoice;
 use crate::node_role::state_folder;
 use crate::observer::Happening;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 use crate::station::{PERIOD, Station, StationConfig};
 use crate::web::{self, Dashboard, Feed};

@@ -8,11 +8,11 @@ use rtps::qos::{Durability, Reliability};
 use serde_json::{Value as Json, json};
 use units::Instant;
 
-use super::super::Output;
 use crate::domain::DomainChoice;
 use crate::dynamic_json;
 use crate::interrupt::Interrupt;
 use crate::known_types;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 #[derive(Args, Debug)]

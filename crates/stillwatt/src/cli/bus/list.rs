@@ -7,11 +7,11 @@ use bus::{EndpointInfo, ParticipantInfo};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::super::Output;
 use super::super::table::Columns;
 use super::{durability_name, reliability_name, vendor_name};
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 #[derive(Args, Debug)]

@@ -7,8 +7,8 @@ mod publish;
 use clap::Subcommand;
 use rtps::qos::{Durability, Reliability};
 
-use super::Output;
 use crate::bench::{BenchOptions, PeerOptions};
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 #[derive(Debug, Subcommand)]

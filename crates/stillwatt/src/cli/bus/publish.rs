@@ -8,9 +8,9 @@ use clap::Args;
 use rtps::types::{DynamicValue, StructType};
 use serde_json::{Value as Json, json};
 
-use super::super::Output;
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
+use crate::output::Output;
 use crate::report::{Exit, Failure};
 use crate::{dynamic_json, known_types};
 
