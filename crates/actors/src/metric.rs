@@ -216,8 +216,8 @@ metrics! {
     8 POWER_STRESS Ratio Gauge "" "How much the node suffers from its power limit, 0 not at all, 1 fully";
     9 PLATFORM_POWER Watt Gauge "POWER" "Power as the processor's platform meter sees it";
     10 PLATFORM_ENERGY Joule Counter "ENERGY" "Energy as the processor's platform meter sees it, since the epoch began";
-    11 METERED_POWER Watt Gauge "POWER" "Power of the metered parts of a node without a meter for the whole";
-    12 METERED_ENERGY Joule Counter "ENERGY" "Energy of the metered parts of a node without a meter for the whole";
+    11 COVERED_POWER Watt Gauge "POWER" "Power of the parts of a node that its meters or its model cover, where nothing covers the whole";
+    12 COVERED_ENERGY Joule Counter "ENERGY" "Energy of the parts of a node that its meters or its model cover, where nothing covers the whole";
     100 CPU_POWER Watt Gauge "POWER" "Power of one processor package";
     101 CPU_ENERGY Joule Counter "ENERGY" "Energy of one processor package since the epoch began";
     102 CPU_POWER_LIMIT_CONTROL Watt Control "POWER_LIMIT_MAX" "Long-term power limit of one processor package";

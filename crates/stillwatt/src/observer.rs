@@ -105,8 +105,9 @@ impl Observer {
         let others = known.iter().filter(read).filter(|known| !own.contains(&known.name)).map(|known| {
             let type_name = known.structure.name();
             let builder = participant.raw_subscriber(known.name, type_name, known.structure.is_keyed());
-            // To count is no reason to make writers repeat.
-            Ok((known.name, everywhere(builder, false, false).build()?))
+            // With the topic's own QoS, so that what was said before we came counts as well.
+            let builder = everywhere(builder, known.is_reliable, known.is_transient_local);
+            Ok((known.name, builder.build()?))
         });
         Ok(Self {
             telemetry: typed(&participant, &topic::NODE_TELEMETRY)?,

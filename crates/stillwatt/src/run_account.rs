@@ -16,7 +16,7 @@ use serde::Serialize;
 use units::Timestamp;
 
 /// Metrics that stand for the node's power, best first.
-const POWER: [MetricId; 3] = [MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::METERED_POWER];
+const POWER: [MetricId; 3] = [MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::COVERED_POWER];
 
 /// A stretch of time by the node's wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

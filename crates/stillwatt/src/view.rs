@@ -98,7 +98,7 @@ impl NodeView {
             // A node without any zone says so under this name.
             MetricId::custom("zone.temperature node"),
         ]);
-        let power = find(&[MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::METERED_POWER]);
+        let power = find(&[MetricId::NODE_POWER, MetricId::PLATFORM_POWER, MetricId::COVERED_POWER]);
         NodeReadings {
             time: Some(Timestamp::from_unix_nanos(telemetry.window_end_ns)),
             power: power.map_or_else(PowerReading::absent, |found| {
@@ -255,7 +255,7 @@ mod tests {
     /// Metered parts stand in where nothing covers the whole node, which comes first.
     #[test]
     fn order_of_power_metrics() {
-        let metered = sample(MetricId::METERED_POWER, 30.0);
+        let metered = sample(MetricId::COVERED_POWER, 30.0);
         assert_eq!(view(vec![metered.clone()]).readings(NOW, AGE_MAX).power.value_watts, Some(30.0));
         let both = view(vec![metered, sample(MetricId::NODE_POWER, 50.0)]);
         assert_eq!(both.readings(NOW, AGE_MAX).power.value_watts, Some(50.0));

@@ -199,7 +199,7 @@ pub struct NmStatus {
     /// What it stands on: this machine, a simulated profile, a test double.
     #[dds(max = 256)]
     pub source: String,
-    /// The node's power: one element, `NODE_POWER` or else `METERED_POWER`, or none when neither is known.
+    /// The node's power: one element, `NODE_POWER` or else `COVERED_POWER`, or none when neither is known.
     #[dds(max = 1)]
     pub power: Vec<Sample>,
     /// Live leases on all knobs.

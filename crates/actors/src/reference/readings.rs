@@ -101,7 +101,7 @@ impl Readings {
             Ok(figure) => figure,
             Err(absent) => {
                 let reason = absent.to_string();
-                for metric in [MetricId::NODE_POWER, MetricId::METERED_POWER] {
+                for metric in [MetricId::NODE_POWER, MetricId::COVERED_POWER] {
                     observation.absent.push(missing(metric, Device::NODE, &reason));
                 }
                 return;
@@ -111,11 +111,11 @@ impl Readings {
             Coverage::Node => (MetricId::NODE_POWER, MetricId::NODE_ENERGY),
             Coverage::Platform | Coverage::PackagesAndMemory | Coverage::Packages => {
                 let reason = format!(
-                    "no meter covers the whole node; METERED_POWER is that of {} by {}",
+                    "no meter covers the whole node; COVERED_POWER is that of {} by {}",
                     figure.coverage, figure.source
                 );
                 observation.absent.push(missing(MetricId::NODE_POWER, Device::NODE, &reason));
-                (MetricId::METERED_POWER, MetricId::METERED_ENERGY)
+                (MetricId::COVERED_POWER, MetricId::COVERED_ENERGY)
             }
         };
         let source = describe(figure);

@@ -180,8 +180,8 @@ fn readings_say_what_they_are() {
         let of = |metric: MetricId| metrics.samples.iter().filter(move |s| s.metric_id() == metric);
         assert_eq!(of(MetricId::CPU_POWER).count(), 2);
         assert_eq!(of(MetricId::CPU_FREQUENCY_STATUS).filter(|s| s.device.kind == 0).count(), 1);
-        assert!(metrics.absent.iter().any(|absent| absent.reason.contains("METERED_POWER")));
-        totals.push(of(MetricId::METERED_ENERGY).next().unwrap().value);
+        assert!(metrics.absent.iter().any(|absent| absent.reason.contains("COVERED_POWER")));
+        totals.push(of(MetricId::COVERED_ENERGY).next().unwrap().value);
         let descriptors = subject.manager.descriptors();
         for sample in &metrics.samples {
             let described = descriptors.iter().find(|descriptor| descriptor.id == sample.metric);
@@ -190,7 +190,7 @@ fn readings_say_what_they_are() {
     }
     assert!(totals.windows(2).all(|pair| pair[1] > pair[0]), "{totals:?}");
     let status = subject.manager.status(simulated.now(), Timestamp::EPOCH);
-    assert_eq!(status.power[0].metric_id(), MetricId::METERED_POWER);
+    assert_eq!(status.power[0].metric_id(), MetricId::COVERED_POWER);
 }
 
 /// What a power figure became: the energy's value, its quality and whether it is flagged as begun anew.
@@ -214,7 +214,7 @@ fn metered_energy(
     root.set("proc/stat", &format!("cpu0 {busy} 0 0 {busy}\n"));
     subject.observe(root.now(), Timestamp::EPOCH);
     let call = Call::local("operator", [1; 16], root.now(), Timestamp::EPOCH);
-    let metrics = subject.get_metric(&call, &Select::metric(MetricId::METERED_ENERGY)).unwrap();
+    let metrics = subject.get_metric(&call, &Select::metric(MetricId::COVERED_ENERGY)).unwrap();
     let sample = &metrics.samples[0];
     (sample.value, sample.quality, SampleFlags::from_bits(sample.flags).contains(SampleFlags::RESET))
 }
@@ -235,7 +235,7 @@ fn a_change_of_source_is_flagged() {
     let mut manager = Manager::new(machine, ManagerConfig::default());
     let source = |manager: &ReferenceNodeManager| {
         let descriptors = manager.descriptors();
-        let metered = descriptors.iter().find(|d| d.id == MetricId::METERED_ENERGY.get()).unwrap();
+        let metered = descriptors.iter().find(|d| d.id == MetricId::COVERED_ENERGY.get()).unwrap();
         metered.source.clone()
     };
     let measured = crate::message::Quality::Measured.code();

@@ -88,7 +88,7 @@ impl<M: Machine> ManagedNode for Manager<M> {
                 latest.samples.iter().find(|sample| sample.metric == metric.get() && sample.device == NODE)
             })
         };
-        let power = best(MetricId::NODE_POWER).or_else(|| best(MetricId::METERED_POWER));
+        let power = best(MetricId::NODE_POWER).or_else(|| best(MetricId::COVERED_POWER));
         NmStatus {
             header: Header::default(),
             host: self.identity.host.clone(),
