@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// The domain has no ports.
-    #[error("cannot join domain {domain}: {source}")]
+    #[error("cannot join domain {domain}")]
     Domain {
         /// The domain asked for.
         domain: u32,
@@ -27,7 +27,7 @@ pub enum JoinError {
         taken: u32,
     },
     /// A socket could not be made.
-    #[error("cannot join domain {domain}: {what}: {source}")]
+    #[error("cannot join domain {domain}: {what}")]
     Socket {
         /// The domain asked for.
         domain: u32,
@@ -45,7 +45,7 @@ pub enum JoinError {
         reason: String,
     },
     /// A thread could not be started.
-    #[error("cannot start the bus thread {name}: {source}")]
+    #[error("cannot start the bus thread {name}")]
     Thread {
         /// Its name.
         name: &'static str,
@@ -58,7 +58,7 @@ pub enum JoinError {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// The protocol refused it.
-    #[error("cannot use topic {topic:?}: {source}")]
+    #[error("cannot use topic {topic:?}")]
     Endpoint {
         /// The topic.
         topic: String,
@@ -66,7 +66,7 @@ pub enum CreateError {
         source: rtps::CreateEndpointError,
     },
     /// A name or partition breaks a bound of the wire.
-    #[error("cannot use topic {topic:?}: {source}")]
+    #[error("cannot use topic {topic:?}")]
     Bound {
         /// The topic.
         topic: String,
@@ -79,7 +79,7 @@ pub enum CreateError {
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// The value does not fit its type's bounds.
-    #[error("cannot encode a sample for topic {topic:?}: {source}")]
+    #[error("cannot encode a sample for topic {topic:?}")]
     Encode {
         /// The topic.
         topic: String,
@@ -87,7 +87,7 @@ pub enum PublishError {
         source: rtps::cdr::CdrError,
     },
     /// The protocol refused it.
-    #[error("cannot write to topic {topic:?}: {source}")]
+    #[error("cannot write to topic {topic:?}")]
     Write {
         /// The topic.
         topic: String,
@@ -111,7 +111,7 @@ pub enum PublishError {
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
     /// Its bytes are not of the subscriber's type. The sample is gone; the next one may be good.
-    #[error("a sample on topic {topic:?} from {publisher} is not of type {type_name}: {source}")]
+    #[error("a sample on topic {topic:?} from {publisher} is not of type {type_name}")]
     Decode {
         /// The topic.
         topic: String,

@@ -122,10 +122,11 @@ impl Station {
         self.feed.publish(&snapshot).map_err(|error| Failure::from_error(Exit::Failed, error))
     }
 
-    /// Takes what has arrived; whether the node has been heard yet.
+    /// Takes what has arrived; whether the node's first telemetry was among it.
     pub fn has_readings(&mut self, now: Instant) -> bool {
         self.observer.poll(now);
-        self.observer.node(&self.host).is_some()
+        let readings = self.observer.node(&self.host).map(|view| view.readings(now, AGE_MAX));
+        readings.is_some_and(|readings| readings.utilisation.value_ratio.is_some())
     }
 
     /// Ends every role and restores the machine.

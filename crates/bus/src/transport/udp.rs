@@ -110,9 +110,15 @@ impl DomainSockets {
         let group = group.map_err(fault("binding the discovery group's port"))?;
         for index in 0..=INDEX_MAX {
             let Ok(well_known) = ports(domain, index) else { break };
-            let Ok(meta) = bind(well_known.metatraffic_unicast, false) else { continue };
-            let user = if with_user { bind(well_known.user_unicast, false).map(Some) } else { Ok(None) };
-            let Ok(user) = user else { continue };
+            let meta = free(bind(well_known.metatraffic_unicast, false));
+            let Some(meta) = meta.map_err(fault("binding a discovery port"))? else { continue };
+            let user = if with_user {
+                let user = free(bind(well_known.user_unicast, false));
+                let Some(user) = user.map_err(fault("binding a data port"))? else { continue };
+                Some(user)
+            } else {
+                None
+            };
             let meta_port = well_known.metatraffic_unicast;
             return Ok((Self { domain, multicast: group, meta, meta_port, ports: well_known }, user));
         }
@@ -124,6 +130,15 @@ impl DomainSockets {
         let meta_port = local_port(&meta).map_err(fault("reading a port number"))?;
         let user = with_user.then(|| bind(0, false)).transpose().map_err(fault("binding a data port"))?;
         Ok((Self { domain, multicast: group, meta, meta_port, ports: first }, user))
+    }
+}
+
+/// `None` when another process has the port; every other failure is one.
+fn free(bound: io::Result<UdpSocket>) -> io::Result<Option<UdpSocket>> {
+    match bound {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
