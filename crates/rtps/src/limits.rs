@@ -62,7 +62,8 @@ impl Default for Limits {
     }
 }
 
-/// The protocol's periods.
+/// The protocol's periods. A participant takes one below [`Timing::PERIOD_MIN`], zero too, for that: it would never
+/// rest. Those of heartbeats and requests end at [`Timing::PERIOD_MAX`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// How long peers believe in us after an announcement.
@@ -80,6 +81,26 @@ pub struct Timing {
     pub heartbeat_period_max: Duration,
     /// A reader does not repeat a request for the same sample within this time.
     pub nack_suppression: Duration,
+}
+
+impl Timing {
+    /// The shortest period between two announcements or heartbeats.
+    pub const PERIOD_MIN: Duration = Duration::from_millis(1);
+    /// The longest period between two heartbeats or requests for the same sample: later, loss is not repaired.
+    pub const PERIOD_MAX: Duration = Duration::from_secs(3600);
+
+    /// The same periods, each within its range and in order.
+    pub(crate) fn bounded(self) -> Self {
+        let heartbeat_period = self.heartbeat_period.clamp(Self::PERIOD_MIN, Self::PERIOD_MAX);
+        Self {
+            announce_period: self.announce_period.max(Self::PERIOD_MIN),
+            burst_period: self.burst_period.max(Self::PERIOD_MIN),
+            heartbeat_period,
+            heartbeat_period_max: self.heartbeat_period_max.clamp(heartbeat_period, Self::PERIOD_MAX),
+            nack_suppression: self.nack_suppression.min(Self::PERIOD_MAX),
+            ..self
+        }
+    }
 }
 
 impl Default for Timing {

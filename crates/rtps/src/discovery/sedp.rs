@@ -83,6 +83,41 @@ impl Participant {
         }
     }
 
+    pub(crate) fn readdress_builtin_endpoints(&mut self, prefix: GuidPrefix, to: &[Locator]) {
+        let qos = builtin_qos();
+        for (_, theirs, ours) in PAIRS {
+            let guid = Guid::new(prefix, theirs);
+            if let Some(writer) = self.writers.get_mut(&ours) {
+                writer.readdress_reader(guid, to, &qos);
+            } else if let Some(reader) = self.readers.get_mut(&ours) {
+                reader.readdress_writer(guid, to, &qos);
+            }
+        }
+    }
+
+    /// What of a participant was reached at `old`, its default address, is reached at `new` from now on.
+    pub(crate) fn readdress_endpoints(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        old: &[Locator],
+        new: &[Locator],
+    ) {
+        let (writers, readers) = self.remote.endpoints_of(prefix);
+        for guid in writers {
+            if let Some(data) = self.remote.writers.get_mut(&guid).filter(|data| data.unicast == old) {
+                data.unicast = new.to_vec();
+                self.match_remote_writer(now, guid);
+            }
+        }
+        for guid in readers {
+            if let Some(data) = self.remote.readers.get_mut(&guid).filter(|data| data.unicast == old) {
+                data.unicast = new.to_vec();
+                self.match_remote_reader(now, guid);
+            }
+        }
+    }
+
     pub(crate) fn unmatch_builtin_endpoints(&mut self, prefix: GuidPrefix) {
         for (_, theirs, ours) in PAIRS {
             let guid = Guid::new(prefix, theirs);
@@ -254,7 +289,7 @@ impl Participant {
         }
     }
 
-    /// Matches one of our readers with a remote writer, or unmatches them.
+    /// Matches one of our readers with a remote writer, unmatches them, or takes the writer's new address.
     fn consider_writer(&mut self, now: Instant, entity: EntityId, guid: Guid) {
         let (Some(reader), Some(data)) = (self.readers.get(&entity), self.remote.writers.get(&guid)) else {
             return;
@@ -266,16 +301,20 @@ impl Participant {
             Verdict::Ignore
         };
         match verdict {
-            Verdict::Match if was_matched => {}
             Verdict::Match => {
                 let (to, qos, vendor) = (data.unicast.clone(), data.qos.clone(), self.vendor_of(guid.prefix));
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(reader) = self.readers.get_mut(&entity) else { return };
+                if was_matched && reader.readdress_writer(guid, &to, &qos) {
+                    return;
+                }
                 reader.match_writer(&mut cx, guid, to, vendor, &qos);
                 let deadline = reader.deadline();
                 self.note_deadline(deadline);
-                self.routes.entry(guid).or_default().push(entity);
-                self.tell(Event::Matched { local: entity, remote: guid });
+                if !was_matched {
+                    self.routes.entry(guid).or_default().push(entity);
+                    self.tell(Event::Matched { local: entity, remote: guid });
+                }
             }
             Verdict::Ignore | Verdict::Tell(_) if was_matched => self.unmatch_writer(entity, guid),
             Verdict::Ignore => {}
@@ -283,7 +322,7 @@ impl Participant {
         }
     }
 
-    /// Matches one of our writers with a remote reader, or unmatches them.
+    /// Matches one of our writers with a remote reader, unmatches them, or takes the reader's new address.
     fn consider_reader(&mut self, now: Instant, entity: EntityId, guid: Guid) {
         let (Some(writer), Some(data)) = (self.writers.get(&entity), self.remote.readers.get(&guid)) else {
             return;
@@ -295,15 +334,19 @@ impl Participant {
             Verdict::Ignore
         };
         match verdict {
-            Verdict::Match if was_matched => {}
             Verdict::Match => {
                 let (to, qos) = (data.unicast.clone(), data.qos.clone());
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&entity) else { return };
+                if was_matched && writer.readdress_reader(guid, &to, &qos) {
+                    return;
+                }
                 writer.match_reader(&mut cx, guid, to, &qos);
                 let deadline = writer.deadline();
                 self.note_deadline(deadline);
-                self.tell(Event::Matched { local: entity, remote: guid });
+                if !was_matched {
+                    self.tell(Event::Matched { local: entity, remote: guid });
+                }
             }
             Verdict::Ignore | Verdict::Tell(_) if was_matched => self.unmatch_reader(entity, guid),
             Verdict::Ignore => {}

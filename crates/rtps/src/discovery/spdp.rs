@@ -87,7 +87,8 @@ impl Participant {
         }
     }
 
-    /// Says goodbye to everyone. Drain the transmissions afterwards; the participant is of no use then.
+    /// Says goodbye to everyone. Drain the transmissions afterwards; the participant neither hears nor says anything
+    /// more, since whatever it said would bring it back to life at its peers.
     pub fn close(&mut self, now: Instant) {
         let mut to = self.config.announce_to.clone();
         for locator in self.remote.participants.values().flat_map(|remote| &remote.metatraffic) {
@@ -98,6 +99,7 @@ impl Participant {
         let payload = super::key_payload(pid::PARTICIPANT_GUID, self.guid());
         let status = StatusInfo { disposed: true, unregistered: true };
         self.send_spdp(now, None, &to, status, Payload::Key(&payload));
+        self.is_closed = true;
     }
 
     pub(crate) fn handle_announcement(
@@ -122,14 +124,38 @@ impl Participant {
         if is_foreign || prefix == self.config.prefix || prefix != source {
             return;
         }
-        if let Some(known) = self.remote.participants.get_mut(&prefix) {
-            let expires_at = expiry(now, announced.lease);
-            known.expires_at = expires_at;
-            known.data = announced;
-            self.note_deadline(Some(expires_at));
-            return;
+        match self.remote.participants.contains_key(&prefix) {
+            true => self.refresh(now, from, announced),
+            false => self.welcome(now, from, announced),
         }
-        self.welcome(now, from, announced);
+    }
+
+    /// Takes what a known participant announces again, and its new addresses if they have changed.
+    fn refresh(&mut self, now: Instant, from: Locator, announced: ParticipantData) {
+        let prefix = announced.guid.prefix;
+        let (metatraffic, default) = self.addresses(&announced, from);
+        let Some(known) = self.remote.participants.get_mut(&prefix) else { return };
+        // Compared as announced: where an announcement comes from differs from one network to the next.
+        let has_moved = known.data.metatraffic_unicast != announced.metatraffic_unicast
+            || known.data.default_unicast != announced.default_unicast;
+        known.expires_at = expiry(now, announced.lease);
+        known.data = announced;
+        let expires_at = known.expires_at;
+        if has_moved {
+            let old = core::mem::replace(&mut known.default, default.clone());
+            known.metatraffic.clone_from(&metatraffic);
+            self.readdress_builtin_endpoints(prefix, &metatraffic);
+            self.readdress_endpoints(now, prefix, &old, &default);
+        }
+        self.note_deadline(Some(expires_at));
+    }
+
+    /// Where a participant's built-in endpoints and its others are reached.
+    fn addresses(&self, announced: &ParticipantData, from: Locator) -> (Vec<Locator>, Vec<Locator>) {
+        let local = &self.config.local_addresses;
+        let metatraffic = choose(&announced.metatraffic_unicast, Some(from), local);
+        let default = choose(&announced.default_unicast, Some(from), local);
+        if metatraffic.is_empty() { (default.clone(), default) } else { (metatraffic, default) }
     }
 
     fn welcome(&mut self, now: Instant, from: Locator, announced: ParticipantData) {
@@ -145,12 +171,7 @@ impl Participant {
             }
         }
         let prefix = announced.guid.prefix;
-        let local = &self.config.local_addresses;
-        let mut metatraffic = choose(&announced.metatraffic_unicast, Some(from), local);
-        let default = choose(&announced.default_unicast, Some(from), local);
-        if metatraffic.is_empty() {
-            metatraffic.clone_from(&default);
-        }
+        let (metatraffic, default) = self.addresses(&announced, from);
         let name = announced.name.clone();
         let builtin = announced.builtin_endpoints;
         let vendor = announced.vendor;

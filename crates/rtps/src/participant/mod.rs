@@ -73,6 +73,8 @@ pub struct Participant {
     pub(crate) announce_at: Instant,
     pub(crate) announcements: u32,
     next_key: u32,
+    /// Has said goodbye.
+    pub(crate) is_closed: bool,
     /// Never later than the earliest deadline of any part.
     deadline: Instant,
     pub(crate) outbox: Outbox,
@@ -98,7 +100,8 @@ pub(crate) use context;
 
 impl Participant {
     /// A participant that announces itself at once.
-    pub fn new(config: ParticipantConfig, now: Instant) -> Self {
+    pub fn new(mut config: ParticipantConfig, now: Instant) -> Self {
+        config.timing = config.timing.bounded();
         let mut participant = Self {
             config,
             writers: BTreeMap::new(),
@@ -108,6 +111,7 @@ impl Participant {
             announce_at: now,
             announcements: 0,
             next_key: 1,
+            is_closed: false,
             deadline: now,
             outbox: Outbox::default(),
             events: Events::default(),
@@ -292,7 +296,7 @@ impl Participant {
 
     /// Handles the passing of time: announcements, leases, questions to readers that have not answered.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if now < self.deadline {
+        if self.is_closed || now < self.deadline {
             return;
         }
         self.announce_when_due(now);
@@ -337,7 +341,7 @@ impl Participant {
 
     /// When [`Participant::handle_timeout`] wants to be called at the latest.
     pub fn poll_timeout(&self) -> Instant {
-        self.deadline
+        if self.is_closed { Instant::MAX } else { self.deadline }
     }
 
     // Shared by the discovery modules.

@@ -25,6 +25,9 @@ impl Participant {
     /// Handles one datagram that arrived from `from`.
     pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
         self.statistics.datagrams_received += 1;
+        if self.is_closed {
+            return;
+        }
         let (header, messages) = match MessageReader::new(bytes) {
             Ok(parts) => parts,
             Err(HeaderError::Short | HeaderError::Magic | HeaderError::Version(_)) => {
@@ -61,7 +64,10 @@ impl Participant {
             Submessage::InfoTimestamp(time) => {
                 receiver.timestamp = time.filter(|time| *time != WireTime::INVALID);
             }
-            Submessage::InfoSource { prefix, .. } => receiver.source = prefix,
+            Submessage::InfoSource { prefix, .. } => {
+                receiver.source = prefix;
+                receiver.timestamp = None;
+            }
             _ if !receiver.is_for_us => {}
             Submessage::Data(data) if data.writer == EntityId::SPDP_WRITER => {
                 // Our own announcements come back by multicast.

@@ -135,15 +135,31 @@ impl Reader {
         vendor: VendorId,
         qos: &Qos,
     ) {
-        let reliable =
-            self.qos.reliability == Reliability::Reliable && qos.reliability == Reliability::Reliable;
-        let durable =
-            self.qos.durability >= Durability::TransientLocal && qos.durability >= Durability::TransientLocal;
-        let mut proxy = WriterProxy::new(guid, self.entity, locators, vendor, (reliable, durable), cx.now);
-        if reliable {
+        let service = self.service(qos);
+        let mut proxy = WriterProxy::new(guid, self.entity, locators, vendor, service, cx.now);
+        if proxy.reliable {
             proxy.knock(cx);
         }
         self.writers.insert(guid, proxy);
+    }
+
+    /// What both sides can do: whether losses are repaired, and whether the past is wanted.
+    fn service(&self, qos: &Qos) -> (bool, bool) {
+        let is_reliable = |qos: &Qos| qos.reliability == Reliability::Reliable;
+        let is_durable = |qos: &Qos| qos.durability >= Durability::TransientLocal;
+        (is_reliable(&self.qos) && is_reliable(qos), is_durable(&self.qos) && is_durable(qos))
+    }
+
+    /// Takes a matched writer's new address; false when it now offers another service, so that it has to be matched
+    /// anew.
+    pub(crate) fn readdress_writer(&mut self, guid: Guid, locators: &[Locator], qos: &Qos) -> bool {
+        let service = self.service(qos);
+        let Some(proxy) = self.writers.get_mut(&guid) else { return false };
+        if (proxy.reliable, proxy.durable) != service {
+            return false;
+        }
+        proxy.readdress(locators);
+        true
     }
 
     /// Stops receiving from a remote writer; true when it was matched.

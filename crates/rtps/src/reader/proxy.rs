@@ -28,12 +28,21 @@ pub(super) struct WriterProxy {
     pub(super) heartbeat_count: Option<u32>,
     pub(super) heartbeat_frag_count: Option<u32>,
     count: u32,
-    /// The last request: its highest missing number and when.
-    asked: Option<(SequenceNumber, Instant)>,
+    asked: Option<Request>,
     /// When to knock again at a writer that has not said where our data begins, and how often we did.
     pub(super) knock_at: Option<Instant>,
     pub(super) knocked_at: Instant,
     knocks: u32,
+}
+
+/// The last request for samples.
+#[derive(Debug)]
+struct Request {
+    /// What it acknowledged.
+    base: SequenceNumber,
+    /// The highest number it asked for.
+    last: SequenceNumber,
+    at: Instant,
 }
 
 /// Knocks before giving up until the writer speaks by itself.
@@ -65,6 +74,13 @@ impl WriterProxy {
             knock_at: None,
             knocked_at: now,
             knocks: 0,
+        }
+    }
+
+    /// Answers go there from now on.
+    pub(super) fn readdress(&mut self, locators: &[Locator]) {
+        if self.locators != locators {
+            self.locators = locators.to_vec();
         }
     }
 
@@ -135,12 +151,15 @@ impl WriterProxy {
         }
         let is_missing = !missing.is_empty() || partial.is_some();
         let lowest = missing.iter().next().or(partial);
-        let was_just_asked = self.asked.is_some_and(|(number, at)| {
-            lowest.is_some_and(|lowest| lowest <= number) && cx.now < at + cx.timing.nack_suppression
+        let recent = self.asked.as_ref().filter(|asked| {
+            lowest.is_some_and(|lowest| lowest <= asked.last)
+                && cx.now < asked.at + cx.timing.nack_suppression
         });
-        if is_missing && !was_just_asked {
-            self.asked = missing.iter().last().or(partial).map(|number| (number, cx.now));
-        } else if heartbeat.is_final {
+        if is_missing && recent.is_none() {
+            let last = missing.iter().last().or(partial);
+            self.asked = last.map(|last| Request { base: self.next, last, at: cx.now });
+        } else if heartbeat.is_final || recent.is_some_and(|asked| asked.base == self.next) {
+            // The request on its way says it all; a newer acknowledgement that overtook it would make it void.
             return;
         } else if is_missing {
             missing = SequenceNumberSet::empty(self.next);

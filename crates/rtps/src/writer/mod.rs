@@ -205,7 +205,7 @@ impl Writer {
         qos: &Qos,
     ) {
         self.unmatch_reader(guid);
-        let reliable = self.is_reliable() && qos.reliability == Reliability::Reliable;
+        let reliable = self.serves_reliably(qos);
         let wants_past = self.is_durable() && qos.durability >= Durability::TransientLocal;
         let start = match self.history.first() {
             Some(first) if wants_past => first,
@@ -260,6 +260,32 @@ impl Writer {
     pub(crate) fn unmatch_reader(&mut self, guid: Guid) -> bool {
         let Some(index) = self.readers.iter().position(|reader| reader.guid == guid) else { return false };
         self.readers.remove(index);
+        self.collect_destinations();
+        self.after_acknowledgement();
+        true
+    }
+
+    /// Takes a matched reader's new address; false when it would now be served in another way, so that it has to be
+    /// matched anew.
+    pub(crate) fn readdress_reader(&mut self, guid: Guid, locators: &[Locator], qos: &Qos) -> bool {
+        let reliable = self.serves_reliably(qos);
+        let Some(proxy) = self.readers.iter_mut().find(|proxy| proxy.guid == guid) else { return false };
+        if proxy.reliable != reliable {
+            return false;
+        }
+        if proxy.locators != locators {
+            proxy.locators = locators.to_vec();
+            self.collect_destinations();
+        }
+        true
+    }
+
+    fn serves_reliably(&self, qos: &Qos) -> bool {
+        self.is_reliable() && qos.reliability == Reliability::Reliable
+    }
+
+    /// Each address that has a matched reader, once.
+    fn collect_destinations(&mut self) {
         self.destinations.clear();
         let mut known = BTreeSet::new();
         for locator in self.readers.iter().flat_map(|reader| &reader.locators) {
@@ -267,8 +293,6 @@ impl Writer {
                 self.destinations.push(*locator);
             }
         }
-        self.after_acknowledgement();
-        true
     }
 
     /// Forgets acknowledged changes when nobody joining later may want them, and stops the timer when all is well.
@@ -304,9 +328,11 @@ impl Writer {
         let base = acknack.missing.base();
         let progress = proxy.note_acknowledged(base.previous().min(last));
         let is_bare = acknack.missing.bit_count() == 0;
-        let is_question = is_bare && !acknack.is_final && base <= last;
-        let is_first_contact = is_bare && base <= SequenceNumber::FIRST;
-        if is_question || is_first_contact {
+        // Base zero is a reader's first call, whatever its flag says. Answering a final one that merely has nothing yet
+        // would be answered in turn.
+        let is_first_call = base == SequenceNumber::ZERO;
+        let is_question = !acknack.is_final && base <= last.max(SequenceNumber::FIRST);
+        if is_bare && (is_first_call || is_question) {
             if proxy.may_answer(cx) {
                 self.send_state(cx, index);
             }

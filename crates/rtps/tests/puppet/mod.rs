@@ -98,12 +98,24 @@ impl Puppet {
 
     /// The announcement of a writer or reader, addressed to one participant, with the heartbeat that completes it.
     pub(crate) fn publish(&mut self, to: GuidPrefix, entity: EntityId, topic: &str, qos: &Qos) -> Vec<u8> {
+        self.publish_at(to, entity, topic, qos, Vec::new())
+    }
+
+    /// [`Puppet::publish`] for an endpoint with addresses of its own.
+    pub(crate) fn publish_at(
+        &mut self,
+        to: GuidPrefix,
+        entity: EntityId,
+        topic: &str,
+        qos: &Qos,
+        unicast: Vec<Locator>,
+    ) -> Vec<u8> {
         let data = EndpointData {
             guid: Guid::new(self.prefix, entity),
             topic: topic.into(),
             type_name: "Number".into(),
             qos: qos.clone(),
-            unicast: Vec::new(),
+            unicast,
             multicast: Vec::new(),
             expects_inline_qos: false,
         };
