@@ -67,40 +67,45 @@ pub enum Event {
     },
     /// A reader has samples to take. Not repeated before it was polled.
     SamplesAvailable(EntityId),
-    /// Acknowledgements made room in a writer's history. Not repeated before it was polled.
-    SpaceAvailable(EntityId),
+    /// Acknowledgements made room in a writer's keep-all history, or were the last that it lacked. Not repeated before
+    /// it was polled.
+    Acknowledged(EntityId),
 }
 
-/// A bounded queue of events.
+/// A bounded queue of events. Those that somebody may be waiting for, one an endpoint at most, are never dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,
-    /// Endpoints with an availability event in the queue: a second one would say nothing new.
-    available: Vec<EntityId>,
+    /// Endpoints with samples or acknowledgements to tell of: a second event would say nothing new.
+    awaited: VecDeque<Event>,
 }
 
 impl Events {
     /// Adds an event; true when the oldest had to go for it.
     pub(crate) fn push(&mut self, event: Event, max: usize) -> bool {
-        if let Event::SamplesAvailable(entity) | Event::SpaceAvailable(entity) = event {
-            if self.available.contains(&entity) {
-                return false;
+        if matches!(event, Event::SamplesAvailable(_) | Event::Acknowledged(_)) {
+            if !self.awaited.contains(&event) {
+                self.awaited.push_back(event);
             }
-            self.available.push(entity);
+            return false;
         }
-        let full = self.queue.len() >= max;
-        if full {
-            self.pop();
+        let is_full = self.queue.len() >= max;
+        if is_full {
+            self.queue.pop_front();
         }
         self.queue.push_back(event);
-        full
+        is_full
     }
 
+    /// The oldest event; samples and acknowledgements after everything else.
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        let event = self.queue.pop_front()?;
-        if let Event::SamplesAvailable(entity) | Event::SpaceAvailable(entity) = event {
-            self.available.retain(|available| *available != entity);
-        }
-        Some(event)
+        self.queue.pop_front().or_else(|| self.awaited.pop_front())
+    }
+
+    /// Forgets what there was to tell of a deleted endpoint.
+    pub(crate) fn forget(&mut self, entity: EntityId) {
+        self.awaited.retain(
+            |event| !matches!(event, Event::SamplesAvailable(of) | Event::Acknowledged(of) if *of == entity),
+        );
     }
 }

@@ -38,7 +38,8 @@ pub struct Limits {
     pub instances_max: usize,
     /// Datagrams waiting to be sent. Further ones are dropped; reliable samples are repaired later.
     pub outbox_max: usize,
-    /// Events waiting to be polled. The oldest is dropped.
+    /// Events waiting to be polled. The oldest is dropped, but none of samples or acknowledgements, of which there is
+    /// at most one an endpoint.
     pub events_max: usize,
 }
 

@@ -224,7 +224,7 @@ fn keep_all_histories_are_bounded() {
     let written = [(); 4].map(|()| world.participant(host).write(now, writer, sample).map(|_| ()));
     assert_eq!(written, [Ok(()), Ok(()), Ok(()), Err(WriteError::Full)]);
     world.run_for(SECOND);
-    assert!(world.events(host).contains(&Event::SpaceAvailable(writer)));
+    assert!(world.events(host).contains(&Event::Acknowledged(writer)));
     let now = world.now;
     assert!(world.participant(host).write(now, writer, sample).is_ok());
 }

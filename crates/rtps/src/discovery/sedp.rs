@@ -344,9 +344,11 @@ impl Participant {
                 writer.match_reader(&mut cx, guid, to, &qos);
                 let deadline = writer.deadline();
                 self.note_deadline(deadline);
-                if !was_matched {
-                    self.tell(Event::Matched { local: entity, remote: guid });
-                }
+                self.tell(match was_matched {
+                    false => Event::Matched { local: entity, remote: guid },
+                    // What the old match lacked is no longer waited for.
+                    true => Event::Acknowledged(entity),
+                });
             }
             Verdict::Ignore | Verdict::Tell(_) if was_matched => self.unmatch_reader(entity, guid),
             Verdict::Ignore => {}
@@ -392,10 +394,10 @@ impl Participant {
     fn unmatch_reader(&mut self, entity: EntityId, guid: Guid) {
         let Some(writer) = self.writers.get_mut(&entity) else { return };
         if writer.unmatch_reader(guid) {
-            let may_block = writer.may_block();
+            let is_news = writer.may_block() || writer.is_acknowledged();
             self.tell(Event::Unmatched { local: entity, remote: guid });
-            if may_block {
-                self.tell(Event::SpaceAvailable(entity));
+            if is_news {
+                self.tell(Event::Acknowledged(entity));
             }
         }
     }

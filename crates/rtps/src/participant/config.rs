@@ -88,7 +88,7 @@ pub enum WriteError {
     /// There is no such writer.
     #[error("no writer {0} in this participant")]
     NoWriter(EntityId),
-    /// The keep-all history is full of unacknowledged samples; wait for [`Event::SpaceAvailable`].
+    /// The keep-all history is full of unacknowledged samples; wait for [`Event::Acknowledged`].
     #[error("the history is full of samples that a reader has not acknowledged: wait, or use keep-last")]
     Full,
     /// Too many instances.

@@ -236,6 +236,7 @@ impl Participant {
     /// Removes a writer and tells its peers.
     pub fn delete_writer(&mut self, now: Instant, writer: EntityId) {
         if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
+            self.events.forget(writer);
             self.retract_writer(now, writer);
         }
     }
@@ -243,6 +244,7 @@ impl Participant {
     /// Removes a reader and tells its peers.
     pub fn delete_reader(&mut self, now: Instant, reader: EntityId) {
         if !reader.is_builtin() && self.readers.remove(&reader).is_some() {
+            self.events.forget(reader);
             for route in self.routes.values_mut() {
                 route.retain(|entity| *entity != reader);
             }

@@ -82,10 +82,10 @@ impl Participant {
                 let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
                 let Some(progress) = writer.handle_acknack(&mut cx, from, &acknack) else { return };
                 receiver.confirms |= receiver.is_directed;
-                let has_space = progress && writer.may_block();
+                let is_news = progress && (writer.may_block() || writer.is_acknowledged());
                 let deadline = writer.deadline();
-                if has_space {
-                    self.tell(Event::SpaceAvailable(acknack.writer));
+                if is_news && !acknack.writer.is_builtin() {
+                    self.tell(Event::Acknowledged(acknack.writer));
                 }
                 self.note_deadline(deadline);
             }
