@@ -88,7 +88,8 @@ impl Endpoint {
         self.core.member.lock().machine.lost(self.entity)
     }
 
-    /// Waits until `done` says so, woken by samples, room and matches; false after `timeout`.
+    /// Waits until `done` says so, woken by samples, acknowledgements and matches; false after `timeout`. On a thread of
+    /// the bus, which nobody could wake, it asks once.
     pub(crate) fn wait(
         &self,
         timeout: Duration,
@@ -113,17 +114,7 @@ impl Endpoint {
 
     /// Waits until every reliable reader has acknowledged everything written; false after `timeout`.
     pub(crate) fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
-        let end = node::clock::monotonic() + timeout;
-        loop {
-            // Acknowledgements signal only when they make room, so look again now and then.
-            let left = (end - node::clock::monotonic()).min(Duration::from_millis(5));
-            if self.wait(left, |machine, _| machine.is_acknowledged(self.entity)) {
-                return true;
-            }
-            if node::clock::monotonic() >= end || is_bus_thread() {
-                return false;
-            }
-        }
+        self.wait(timeout, |machine, _| machine.is_acknowledged(self.entity))
     }
 
     /// Takes the oldest sample, waiting for one up to `timeout`.

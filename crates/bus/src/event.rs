@@ -68,7 +68,7 @@ impl ParticipantEvent {
             Event::InconsistentType { local, remote, type_name } => {
                 Self::InconsistentType { local, remote, type_name }
             }
-            Event::SamplesAvailable(_) | Event::SpaceAvailable(_) => return None,
+            Event::SamplesAvailable(_) | Event::Acknowledged(_) => return None,
         })
     }
 }

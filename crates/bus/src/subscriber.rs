@@ -17,7 +17,8 @@ use crate::sample::{Data, Matched, Sample};
 use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
 
 /// Reads samples of type `T` from a topic. Made by [`Participant::subscriber`]; deleting it tells its peers, and
-/// returns only when its callback is not running.
+/// returns only when its callback is not running. Deleted in a callback, its own or another's, it returns at once, and
+/// a run that has begun ends by itself.
 pub struct Subscriber<T> {
     endpoint: Endpoint,
     keys: Keys,

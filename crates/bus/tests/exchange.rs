@@ -99,6 +99,68 @@ fn callbacks_answer() {
     assert_eq!(count.load(Ordering::SeqCst), before);
 }
 
+/// A callback runs on a bus thread, also when the application uses the participant while another callback of the same
+/// datagram runs: the application's locks and the callback's must never meet on one stack.
+#[test]
+fn callbacks_stay_on_bus_threads() {
+    let (a, b) = (join("a", 52), join("b", 52));
+    let (entered, is_entered) = mpsc::channel();
+    let (go, may_go) = mpsc::channel::<()>();
+    let (told, names) = mpsc::channel();
+    let _first = b
+        .subscriber::<Item>("items")
+        .on_sample(move |_| {
+            entered.send(()).unwrap();
+            may_go.recv_timeout(LONG).unwrap();
+        })
+        .build()
+        .unwrap();
+    let _second = b
+        .subscriber::<Item>("items")
+        .on_sample(move |_| told.send(std::thread::current().name().map(str::to_string)).unwrap())
+        .build()
+        .unwrap();
+    let other = b.publisher::<Item>("other").build().unwrap();
+    let publisher = a.publisher::<Item>("items").build().unwrap();
+    assert!(publisher.wait_for_match(2, LONG));
+    publisher.write(&item(1, 0.0)).unwrap();
+    is_entered.recv_timeout(LONG).unwrap();
+    other.write(&item(2, 0.0)).unwrap();
+    go.send(()).unwrap();
+    let name = names.recv_timeout(LONG).unwrap().unwrap();
+    assert!(bus::THREAD_ROLES.iter().any(|role| role.name() == name), "ran on {name}");
+}
+
+/// A callback may drop its own subscriber and, with itself, what it owns: here a publisher of the same participant.
+#[test]
+fn a_callback_may_drop_its_subscriber() {
+    let (a, b) = (join("a", 53), join("b", 53));
+    let own = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let held = std::sync::Arc::clone(&own);
+    let answers = b.publisher::<Item>("pong").build().unwrap();
+    let (told, is_told) = mpsc::channel();
+    let subscriber = b
+        .subscriber::<Item>("ping")
+        .on_sample(move |_| {
+            let dropped: Option<bus::Subscriber<Item>> = held.lock().unwrap().take();
+            told.send((dropped.is_some(), answers.matched())).unwrap();
+        })
+        .build()
+        .unwrap();
+    *own.lock().unwrap() = Some(subscriber);
+    let publisher = a.publisher::<Item>("ping").build().unwrap();
+    assert!(publisher.wait_for_match(1, LONG));
+    publisher.write(&item(1, 0.0)).unwrap();
+    assert!(is_told.recv_timeout(LONG).unwrap().0);
+    // The participant still works: the callback's end took neither its thread nor its lock.
+    let end = node::clock::monotonic() + LONG;
+    while publisher.matched().current > 0 && node::clock::monotonic() < end {
+        std::thread::yield_now();
+    }
+    assert_eq!(publisher.matched().current, 0);
+    assert!(is_told.recv_timeout(LONG).is_err(), "the callback and what it owned are gone");
+}
+
 /// A callback that panics is dropped; the bus goes on.
 #[test]
 fn a_panicking_callback_harms_nobody_else() {

@@ -37,14 +37,19 @@ impl Hooks {
         let Some(run) = callback.as_mut() else { return };
         if catch_unwind(AssertUnwindSafe(|| run(sample))).is_err() {
             tracing::error!(publisher = %sample.writer, "a subscriber's callback panicked and is called no more");
-            *callback = None;
+            let broken = callback.take();
+            drop(callback);
+            drop(broken);
         }
     }
 
-    /// Makes sure that the callback is not running and will not run again, unless called from within one.
+    /// Makes sure that the callback is not running and will not run again. On a bus thread it does nothing: that one
+    /// may be in this very callback, which then ends by itself.
     pub(crate) fn silence(&self) {
         if self.has_callback && !is_bus_thread() {
-            *lock(&self.callback) = None;
+            // What the callback owns may use the bus when it is dropped, so no lock is held then.
+            let callback = lock(&self.callback).take();
+            drop(callback);
         }
     }
 }
@@ -68,6 +73,8 @@ pub(crate) struct State {
     pub(crate) machine: rtps::Participant,
     pub(crate) endpoints: BTreeMap<EntityId, Entry>,
     pub(crate) events: VecDeque<ParticipantEvent>,
+    /// Readers with samples for their callback, each once. The bus thread that adds one delivers before it rests.
+    ready: VecDeque<EntityId>,
     is_sending: bool,
 }
 
@@ -93,6 +100,7 @@ impl Member {
                 machine,
                 endpoints: BTreeMap::new(),
                 events: VecDeque::new(),
+                ready: VecDeque::new(),
                 is_sending: false,
             }),
         }
@@ -110,6 +118,7 @@ impl Member {
     pub(crate) fn handle_datagram(&self, engine: &Arc<Engine>, from: Locator, bytes: &[u8]) {
         let mut state = self.lock();
         state.machine.handle_datagram(node::clock::monotonic(), from, bytes);
+        let state = self.deliver(state);
         self.settle(engine, state);
     }
 
@@ -119,14 +128,12 @@ impl Member {
         self.settle(engine, state);
     }
 
-    /// Does what the machine now wants done: deliver, send, wait. Called after every use of the machine.
+    /// Does what the machine now wants done: tell, send, wait. Called after every use of the machine.
     ///
-    /// Datagrams leave in the order in which they were made, and no lock is held while one is sent or a callback runs:
-    /// the first thread to come sends for all that come meanwhile, and likewise delivers.
+    /// Datagrams leave in the order in which they were made, and no lock is held while one is sent: the first thread
+    /// to come sends for all that come meanwhile.
     pub(crate) fn settle<'a>(&'a self, engine: &Arc<Engine>, mut state: MutexGuard<'a, State>) {
-        while let Some(event) = state.machine.poll_event() {
-            state = self.handle_event(state, event);
-        }
+        state.take_events();
         if !state.is_sending {
             state.is_sending = true;
             while let Some(datagram) = state.machine.poll_transmit() {
@@ -143,54 +150,31 @@ impl Member {
         engine.arm(deadline);
     }
 
-    fn handle_event<'a>(&'a self, mut state: MutexGuard<'a, State>, event: Event) -> MutexGuard<'a, State> {
-        match event {
-            Event::SamplesAvailable(reader) => return self.deliver(state, reader),
-            Event::SpaceAvailable(writer) => state.notify(writer),
-            Event::Matched { local, .. } => {
-                if let Some(entry) = state.endpoints.get_mut(&local) {
-                    entry.matched.current += 1;
-                    entry.matched.total += 1;
-                }
-                state.notify(local);
+    /// Runs the callbacks of the readers that have samples, with no lock held. Only for bus threads, right after they
+    /// gave the machine a datagram: nobody else makes samples available, so no callback ever runs elsewhere.
+    fn deliver<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.take_events();
+        while let Some(reader) = state.ready.pop_front() {
+            let Some(entry) = state.endpoints.get_mut(&reader).filter(|entry| !entry.is_delivering) else {
+                // Whoever delivers to this reader takes what has come meanwhile.
+                continue;
+            };
+            entry.is_delivering = true;
+            let hooks = Arc::clone(&entry.hooks);
+            while let Some(sample) = state.machine.take(node::clock::monotonic(), reader) {
+                drop(state);
+                hooks.call(&sample);
+                state = self.lock();
+                state.machine.recycle_sample(reader, sample.payload);
             }
-            Event::Unmatched { local, .. } => {
-                if let Some(entry) = state.endpoints.get_mut(&local) {
-                    entry.matched.current = entry.matched.current.saturating_sub(1);
-                }
-                state.notify(local);
+            if let Some(entry) = state.endpoints.get_mut(&reader) {
+                entry.is_delivering = false;
+            } else {
+                // The subscriber is gone, and what its callback owned goes here: that may use the bus.
+                drop(state);
+                drop(hooks);
+                state = self.lock();
             }
-            _ => {}
-        }
-        if let Some(event) = ParticipantEvent::from_protocol(event) {
-            if state.events.len() >= EVENTS_MAX {
-                state.events.pop_front();
-            }
-            state.events.push_back(event);
-        }
-        state
-    }
-
-    /// Runs a reader's callback for each sample, or wakes whoever waits for one.
-    fn deliver<'a>(&'a self, mut state: MutexGuard<'a, State>, reader: EntityId) -> MutexGuard<'a, State> {
-        let Some(entry) = state.endpoints.get_mut(&reader) else { return state };
-        if !entry.hooks.has_callback {
-            entry.hooks.changed.notify_all();
-            return state;
-        }
-        if entry.is_delivering {
-            return state;
-        }
-        entry.is_delivering = true;
-        let hooks = Arc::clone(&entry.hooks);
-        while let Some(sample) = state.machine.take(node::clock::monotonic(), reader) {
-            drop(state);
-            hooks.call(&sample);
-            state = self.lock();
-            state.machine.recycle_sample(reader, sample.payload);
-        }
-        if let Some(entry) = state.endpoints.get_mut(&reader) {
-            entry.is_delivering = false;
         }
         state
     }
@@ -199,6 +183,47 @@ impl Member {
 impl State {
     pub(crate) fn add_endpoint(&mut self, entity: EntityId, hooks: Arc<Hooks>) {
         self.endpoints.insert(entity, Entry { hooks, matched: Matched::default(), is_delivering: false });
+    }
+
+    /// Takes what the machine tells: wakes whoever waits for it, and keeps what the application may ask for.
+    fn take_events(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            self.take_event(event);
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        match event {
+            Event::SamplesAvailable(reader) => match self.endpoints.get(&reader) {
+                Some(entry) if entry.hooks.has_callback => {
+                    if !self.ready.contains(&reader) {
+                        self.ready.push_back(reader);
+                    }
+                }
+                _ => self.notify(reader),
+            },
+            Event::Acknowledged(writer) => self.notify(writer),
+            Event::Matched { local, .. } => {
+                if let Some(entry) = self.endpoints.get_mut(&local) {
+                    entry.matched.current += 1;
+                    entry.matched.total += 1;
+                }
+                self.notify(local);
+            }
+            Event::Unmatched { local, .. } => {
+                if let Some(entry) = self.endpoints.get_mut(&local) {
+                    entry.matched.current = entry.matched.current.saturating_sub(1);
+                }
+                self.notify(local);
+            }
+            _ => {}
+        }
+        if let Some(event) = ParticipantEvent::from_protocol(event) {
+            if self.events.len() >= EVENTS_MAX {
+                self.events.pop_front();
+            }
+            self.events.push_back(event);
+        }
     }
 
     fn notify(&self, entity: EntityId) {

@@ -14,6 +14,7 @@ mod threads;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -132,11 +133,20 @@ impl Engine {
             counters: Counters::default(),
         });
         engine.add_domain(domain, sockets);
-        let meta = Arc::clone(&engine);
-        engine.spawn(META, move || threads::meta(&meta))?;
-        let data = Arc::clone(&engine);
-        engine.spawn(DATA, move || threads::data(&data, &receiver))?;
+        if let Err(error) = engine.start_threads(receiver) {
+            // Nobody has entered: one thread without the other would stay for ever.
+            engine.is_stopping.store(true, Ordering::SeqCst);
+            engine.stop();
+            return Err(error);
+        }
         Ok(engine)
+    }
+
+    fn start_threads(self: &Arc<Self>, receiver: UdpSocket) -> Result<(), JoinError> {
+        let meta = Arc::clone(self);
+        self.spawn(META, move || threads::meta(&meta))?;
+        let data = Arc::clone(self);
+        self.spawn(DATA, move || threads::data(&data, &receiver))
     }
 
     fn spawn(&self, role: Role, run: impl FnOnce() + Send + 'static) -> Result<(), JoinError> {
