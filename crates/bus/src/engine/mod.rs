@@ -304,7 +304,7 @@ impl Engine {
     /// Gives a datagram to the participants that it concerns.
     pub(crate) fn dispatch(self: &Arc<Self>, domain: Option<u32>, from: Locator, bytes: &[u8]) {
         let members = self.members();
-        let only = if members.len() > 1 { sole_destination(bytes) } else { None };
+        let only = if members.len() > 1 { rtps::message::sole_destination(bytes) } else { None };
         for member in members.iter() {
             let is_meant = only.is_none_or(|prefix| member.prefix == prefix);
             if is_meant && domain.is_none_or(|domain| member.domain == domain) {
@@ -340,56 +340,4 @@ impl Engine {
 pub(crate) fn well_known_peers(domain: u32, ip: [u8; 4], last: u32) -> Vec<Locator> {
     let port = |index| rtps::ports::ports(domain, index).ok().map(|ports| ports.metatraffic_unicast);
     (0..=last).filter_map(port).map(|port| Locator::udp_v4(ip, port)).collect()
-}
-
-/// The one participant that a datagram is for, when it says so at its beginning and nowhere else.
-fn sole_destination(bytes: &[u8]) -> Option<GuidPrefix> {
-    const INFO_DESTINATION: u8 = 0x0e;
-    let mut destination = None;
-    let mut rest = bytes.get(20..)?;
-    while let [kind, flags, a, b, body @ ..] = rest {
-        let length = if flags & 1 == 1 { u16::from_le_bytes([*a, *b]) } else { u16::from_be_bytes([*a, *b]) };
-        if *kind == INFO_DESTINATION {
-            let prefix = GuidPrefix(body.get(..12)?.try_into().ok()?);
-            if destination.is_some_and(|before| before != prefix) || prefix == GuidPrefix::UNKNOWN {
-                return None;
-            }
-            destination = Some(prefix);
-        } else {
-            // Something before the first destination is for everyone.
-            destination?;
-        }
-        if length == 0 {
-            break;
-        }
-        rest = body.get(usize::from(length)..)?;
-    }
-    destination
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(submessages: &[(u8, &[u8])]) -> Vec<u8> {
-        let mut bytes = vec![0; 20];
-        for (kind, body) in submessages {
-            bytes.extend_from_slice(&[*kind, 1, u8::try_from(body.len()).unwrap(), 0]);
-            bytes.extend_from_slice(body);
-        }
-        bytes
-    }
-
-    /// Only a datagram addressed to one participant from its first submessage on has a sole destination.
-    #[test]
-    fn sole_destination_is_exact() {
-        let (a, b) = ([1; 12], [2; 12]);
-        let data: (u8, &[u8]) = (0x15, &[0; 24]);
-        assert_eq!(sole_destination(&message(&[(0x0e, &a), data])), Some(GuidPrefix(a)));
-        assert_eq!(sole_destination(&message(&[data, (0x0e, &a)])), None);
-        assert_eq!(sole_destination(&message(&[(0x0e, &a), data, (0x0e, &b), data])), None);
-        assert_eq!(sole_destination(&message(&[(0x0e, &[0; 12]), data])), None);
-        assert_eq!(sole_destination(&message(&[(0x0e, &a[..8])])), None);
-        assert_eq!(sole_destination(&[]), None);
-    }
 }

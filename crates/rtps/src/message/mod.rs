@@ -8,7 +8,7 @@ mod read;
 mod write;
 
 pub(crate) use cursor::{Cursor, Parsed};
-pub use read::{HeaderError, Malformed, MessageReader};
+pub use read::{HeaderError, Malformed, MessageReader, sole_destination};
 pub use write::{InlineQos, MessageWriter};
 
 pub use crate::parameter::StatusInfo;

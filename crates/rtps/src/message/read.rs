@@ -99,6 +99,28 @@ impl<'a> Iterator for MessageReader<'a> {
 
 impl core::iter::FusedIterator for MessageReader<'_> {}
 
+/// The one participant that a datagram is for, when it says so at its beginning and names no other later.
+///
+/// Reads no more than the submessages' headers, so that a process of many participants gives a datagram to one of them.
+pub fn sole_destination(bytes: &[u8]) -> Option<GuidPrefix> {
+    let (_, mut messages) = MessageReader::new(bytes).ok()?;
+    let mut destination = None;
+    while !messages.rest.is_empty() {
+        let (kind, _, mut body) = messages.split().ok()?;
+        if kind == kind::INFO_DESTINATION {
+            let prefix = body.prefix().ok()?;
+            if prefix == GuidPrefix::UNKNOWN || destination.is_some_and(|before| before != prefix) {
+                return None;
+            }
+            destination = Some(prefix);
+        } else {
+            // Something before the first destination is for everyone.
+            destination?;
+        }
+    }
+    destination
+}
+
 fn read_body<'a>(kind: u8, flags: u8, body: &mut Cursor<'a>) -> Parsed<Submessage<'a>> {
     Ok(match kind {
         kind::DATA => Submessage::Data(data(flags, body)?),
@@ -276,3 +298,47 @@ fn set_words(body: &mut Cursor<'_>) -> Parsed<(u32, [u32; 8])> {
 const ENCAPSULATION_LEN: usize = 4;
 const WIDE_SET: &str = "number set of more than 256 bits";
 const FEW_OCTETS: &str = "fewer octets than its fragments";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn message(submessages: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut bytes = b"RTPS\x02\x03\x01\x0f".to_vec();
+        bytes.extend_from_slice(&[9; 12]);
+        for (kind, body) in submessages {
+            bytes.extend_from_slice(&[*kind, 1, u8::try_from(body.len()).unwrap(), 0]);
+            bytes.extend_from_slice(body);
+        }
+        bytes
+    }
+
+    /// Only a datagram addressed to one participant from its first submessage on has a sole destination.
+    #[test]
+    fn sole_destination_is_exact() {
+        let (a, b) = ([1; 12], [2; 12]);
+        let data: (u8, &[u8]) = (kind::DATA, &[0; 24]);
+        let to = |prefix: &'static [u8]| (kind::INFO_DESTINATION, prefix);
+        let (to_a, to_b) = (to(&[1; 12]), to(&[2; 12]));
+        assert_eq!(sole_destination(&message(&[to_a, data])), Some(GuidPrefix(a)));
+        assert_eq!(sole_destination(&message(&[to_b, data, to_b, data])), Some(GuidPrefix(b)));
+        assert_eq!(sole_destination(&message(&[data, to_a])), None);
+        assert_eq!(sole_destination(&message(&[to_a, data, to_b, data])), None);
+        assert_eq!(sole_destination(&message(&[to(&[0; 12]), data])), None);
+        assert_eq!(sole_destination(&message(&[to(&[1; 8])])), None);
+        assert_eq!(sole_destination(&[]), None);
+    }
+
+    /// A submessage without a body ends the datagram only where its kind cannot be empty.
+    #[test]
+    fn empty_submessages_do_not_hide_a_second_destination() {
+        let to = |prefix: &'static [u8]| (kind::INFO_DESTINATION, prefix);
+        let (to_a, to_b) = (to(&[1; 12]), to(&[2; 12]));
+        for kind in [kind::PAD, kind::INFO_TIMESTAMP] {
+            assert_eq!(sole_destination(&message(&[to_a, (kind, &[]), to_b])), None);
+        }
+        let last = message(&[to_a, (kind::DATA, &[]), to_b]);
+        assert_eq!(sole_destination(&last), Some(GuidPrefix([1; 12])));
+    }
+}
