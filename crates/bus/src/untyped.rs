@@ -149,37 +149,38 @@ impl UntypedSubscriber {
     /// When the sample is not of the subscriber's type; it is gone then.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<UntypedSample>, CdrError> {
         let Some(raw) = self.endpoint.take(timeout) else { return Ok(None) };
-        let data = self.data(&raw)?;
-        Ok(Some(UntypedSample {
-            data,
-            source_timestamp: raw.timestamp.and_then(rtps::WireTime::to_timestamp),
-            publisher: raw.writer,
-            sequence: raw.sequence.0,
-            transport: TransportKind::of(raw.from),
-        }))
+        let (source_timestamp, publisher) =
+            (raw.timestamp.and_then(rtps::WireTime::to_timestamp), raw.writer);
+        let (sequence, transport) = (raw.sequence.0, TransportKind::of(raw.from));
+        let data = self.data(raw)?;
+        Ok(Some(UntypedSample { data, source_timestamp, publisher, sequence, transport }))
     }
 
-    fn data(&self, raw: &RawSample) -> Result<DynamicSample, CdrError> {
-        let is_end = raw.status.disposed || raw.status.unregistered;
-        let value = match &self.structure {
-            None => Some(DynamicData::Bytes(raw.payload.clone())),
-            Some(structure) if is_end => {
+    fn data(&self, raw: RawSample) -> Result<DynamicSample, CdrError> {
+        let status = raw.status;
+        if !status.disposed && !status.unregistered {
+            return self.value(raw).map(Data::Valid);
+        }
+        let key = match &self.structure {
+            None => Some(DynamicData::Bytes(raw.payload)),
+            Some(structure) => {
                 let key =
-                    self.keys.ending(raw).map(|payload| DynamicValue::key_from_payload(structure, &payload));
+                    self.keys.ending(&raw).map(|payload| DynamicValue::key_from_payload(structure, &payload));
+                self.endpoint.recycle(raw.payload);
                 key.transpose()?.map(DynamicData::Value)
             }
-            Some(structure) => {
-                let value = DynamicValue::from_payload(structure, &raw.payload)?;
-                self.keys.remember(raw, |payload| value.key_to_payload(payload).is_ok());
-                Some(DynamicData::Value(value))
-            }
         };
-        Ok(match (raw.status.disposed, raw.status.unregistered, value) {
-            (true, _, value) => Data::Disposed(value),
-            (false, true, value) => Data::Unregistered(value),
-            (false, false, Some(value)) => Data::Valid(value),
-            (false, false, None) => Data::Valid(DynamicData::Bytes(Vec::new())),
-        })
+        Ok(if status.disposed { Data::Disposed(key) } else { Data::Unregistered(key) })
+    }
+
+    fn value(&self, raw: RawSample) -> Result<DynamicData, CdrError> {
+        let Some(structure) = &self.structure else { return Ok(DynamicData::Bytes(raw.payload)) };
+        let value = DynamicValue::from_payload(structure, &raw.payload);
+        if let Ok(value) = &value {
+            self.keys.remember(&raw, |payload| value.key_to_payload(payload).is_ok());
+        }
+        self.endpoint.recycle(raw.payload);
+        value.map(DynamicData::Value)
     }
 
     /// How many publishers it hears.
