@@ -109,3 +109,29 @@ impl Events {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// A queue that nobody polls drops the oldest news, but nothing that somebody may be waiting for.
+    #[test]
+    fn awaited_events_are_never_dropped() {
+        let mut events = Events::default();
+        let (reader, writer) = (EntityId::user_reader(1, false), EntityId::user_writer(2, false));
+        assert!(!events.push(Event::SamplesAvailable(reader), 3));
+        let news = |local| Event::Matched { local, remote: Guid::default() };
+        let dropped = (0..100).filter(|key| events.push(news(EntityId::user_reader(*key, false)), 3)).count();
+        for _ in 0..2 {
+            assert!(!events.push(Event::SamplesAvailable(reader), 3));
+            assert!(!events.push(Event::Acknowledged(writer), 3));
+        }
+        let left: Vec<Event> = std::iter::from_fn(|| events.pop()).collect();
+        assert_eq!((dropped, left.len()), (97, 5));
+        assert_eq!(left[3..], [Event::SamplesAvailable(reader), Event::Acknowledged(writer)]);
+        events.push(Event::Acknowledged(writer), 3);
+        events.forget(writer);
+        assert_eq!(events.pop(), None);
+    }
+}

@@ -14,7 +14,7 @@ pub struct Limits {
     pub unconfirmed_max: usize,
     /// Remote endpoints known of one participant. Further ones are ignored.
     pub endpoints_per_participant_max: usize,
-    /// Remote endpoints known of all participants. Further ones are ignored.
+    /// Endpoints known of all participants, our own included. Further remote ones are ignored.
     pub endpoints_max: usize,
     /// Samples kept out of order for one writer while earlier ones are missing. Later ones are asked for again.
     pub reorder_max: usize,

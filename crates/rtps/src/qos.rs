@@ -44,7 +44,7 @@ pub struct ResourceLimits {
     pub max_samples: Option<u32>,
     /// Instances.
     pub max_instances: Option<u32>,
-    /// Samples of one instance.
+    /// Samples of one instance. Announced to peers; our histories are bounded by the other two and by their depth.
     pub max_samples_per_instance: Option<u32>,
 }
 

@@ -84,23 +84,24 @@ impl RemoteTable {
         if self.writers.len() + self.readers.len() >= limits.endpoints_max {
             return false;
         }
-        let (writers, readers) = self.endpoints_of(guid.prefix);
-        writers.len() + readers.len() < limits.endpoints_per_participant_max
+        let known = of(&self.writers, guid.prefix).count() + of(&self.readers, guid.prefix).count();
+        known < limits.endpoints_per_participant_max
     }
 
     /// Endpoints known of one participant.
     pub(crate) fn endpoints_of(&self, prefix: GuidPrefix) -> (Vec<Guid>, Vec<Guid>) {
-        let of = |map: &BTreeMap<Guid, EndpointData>| {
-            let first = Guid::new(prefix, crate::EntityId([0; 4]));
-            let last = Guid::new(prefix, crate::EntityId([0xff; 4]));
-            map.range(first..=last).map(|(guid, _)| *guid).collect()
-        };
-        (of(&self.writers), of(&self.readers))
+        (of(&self.writers, prefix).collect(), of(&self.readers, prefix).collect())
     }
 
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.participants.values().map(|remote| remote.expires_at).min()
     }
+}
+
+fn of(endpoints: &BTreeMap<Guid, EndpointData>, prefix: GuidPrefix) -> impl Iterator<Item = Guid> + '_ {
+    let first = Guid::new(prefix, crate::EntityId([0; 4]));
+    let last = Guid::new(prefix, crate::EntityId([0xff; 4]));
+    endpoints.range(first..=last).map(|(guid, _)| *guid)
 }
 
 /// When a lease granted now ends.
