@@ -106,6 +106,7 @@ impl Endpoint {
             }
             let left = end - node::clock::monotonic();
             if left.is_zero() || is_bus_thread() {
+                self.core.member.settle(&self.core.engine, state);
                 return false;
             }
             state = self.hooks.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;

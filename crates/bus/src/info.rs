@@ -36,6 +36,8 @@ pub struct EndpointInfo {
 pub struct BusStatistics {
     /// What the protocol counted for this participant.
     pub protocol: rtps::Statistics,
+    /// Events that gave way to newer ones before [`crate::Participant::take_events`] took them.
+    pub events_dropped: u64,
     /// Datagrams of this process that the system refused to send.
     pub send_failures: u64,
     /// Datagrams between participants of this process that found their queue full.

@@ -49,7 +49,7 @@ impl Default for ParticipantBuilder {
 const PEER_INDEX_MAX: u32 = 9;
 
 impl ParticipantBuilder {
-    /// The DDS domain, 0 to 232. Default 0.
+    /// The DDS domain, 0 to 232, of which the last has ports for 63 processes a machine instead of 120. Default 0.
     pub fn domain(mut self, domain: u32) -> Self {
         self.domain = domain;
         self
@@ -93,7 +93,8 @@ impl ParticipantBuilder {
         self
     }
 
-    /// How long peers believe in this participant after it fell silent. Announcements come every third of it.
+    /// How long peers believe in this participant after it fell silent. Announcements come every third of it, but never
+    /// faster than [`Timing::PERIOD_MIN`].
     pub fn lease(mut self, lease: Duration) -> Self {
         self.timing.announce_period = lease / 3;
         self.timing.lease = lease;
@@ -234,7 +235,8 @@ impl Participant {
         state.machine.remote_writers().chain(state.machine.remote_readers()).map(info).collect()
     }
 
-    /// What happened since the last call, oldest first; at most the newest 1,024.
+    /// What happened since the last call, oldest first; at most the newest 1,024, the others being counted in
+    /// [`BusStatistics::events_dropped`].
     pub fn take_events(&self) -> Vec<ParticipantEvent> {
         self.core.member.lock().events.drain(..).collect()
     }
@@ -242,8 +244,10 @@ impl Participant {
     /// This participant's counters, with those that all participants of the process share.
     pub fn statistics(&self) -> BusStatistics {
         let counters = &self.core.engine.counters;
+        let state = self.core.member.lock();
         BusStatistics {
-            protocol: self.core.member.lock().machine.statistics(),
+            protocol: state.machine.statistics(),
+            events_dropped: state.events_dropped,
             send_failures: counters.send_failures.load(Ordering::Relaxed),
             local_overflows: counters.local_overflows.load(Ordering::Relaxed),
         }

@@ -15,7 +15,7 @@ use crate::endpoint::{Endpoint, config};
 use crate::engine::Hooks;
 use crate::keys::Keys;
 use crate::sample::{Data, Matched};
-use crate::{CreateError, Participant, PublishError, TransportKind};
+use crate::{CreateError, Participant, PublishError, ReceiveError, TransportKind};
 
 /// Writes values of a type described at run time.
 #[derive(Debug)]
@@ -147,12 +147,17 @@ impl UntypedSubscriber {
     ///
     /// # Errors
     /// When the sample is not of the subscriber's type; it is gone then.
-    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<UntypedSample>, CdrError> {
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<UntypedSample>, ReceiveError> {
         let Some(raw) = self.endpoint.take(timeout) else { return Ok(None) };
         let (source_timestamp, publisher) =
             (raw.timestamp.and_then(rtps::WireTime::to_timestamp), raw.writer);
         let (sequence, transport) = (raw.sequence.0, TransportKind::of(raw.from));
-        let data = self.data(raw)?;
+        let data = self.data(raw).map_err(|source| ReceiveError::Decode {
+            topic: self.endpoint.topic.clone(),
+            type_name: self.structure.as_ref().map_or("", |structure| structure.name()).to_string(),
+            publisher,
+            source,
+        })?;
         Ok(Some(UntypedSample { data, source_timestamp, publisher, sequence, transport }))
     }
 

@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(crate) machine: rtps::Participant,
     pub(crate) endpoints: BTreeMap<EntityId, Entry>,
     pub(crate) events: VecDeque<ParticipantEvent>,
+    /// How many of them gave way to newer ones.
+    pub(crate) events_dropped: u64,
     /// Readers with samples for their callback, each once. The bus thread that adds one delivers before it rests.
     ready: VecDeque<EntityId>,
     is_sending: bool,
@@ -100,6 +102,7 @@ impl Member {
                 machine,
                 endpoints: BTreeMap::new(),
                 events: VecDeque::new(),
+                events_dropped: 0,
                 ready: VecDeque::new(),
                 is_sending: false,
             }),
@@ -221,6 +224,7 @@ impl State {
         if let Some(event) = ParticipantEvent::from_protocol(event) {
             if self.events.len() >= EVENTS_MAX {
                 self.events.pop_front();
+                self.events_dropped += 1;
             }
             self.events.push_back(event);
         }
