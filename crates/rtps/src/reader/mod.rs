@@ -322,6 +322,9 @@ impl Reader {
             } else if is_ours {
                 SequenceNumber::FIRST
             } else {
+                // Asking from the writer's first number would be exact with Fast DDS, which answers with gaps, but
+                // Cyclone DDS then sends a volatile reader all that its history still has. The price: a sample that is
+                // written right after matching, and lost before the first heartbeat, is taken for the past.
                 proxy.backlog.first_early().unwrap_or_else(|| heartbeat.last.next())
             };
             skip_to(proxy, &mut self.inbox, cx, start, true);
