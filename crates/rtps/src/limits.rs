@@ -47,7 +47,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             participants_max: 4096,
-            unconfirmed_max: 256,
+            unconfirmed_max: 48,
             endpoints_per_participant_max: 4096,
             endpoints_max: 65_536,
             reorder_max: 1024,

@@ -3,6 +3,7 @@
 //!
 //! [`Config::parse`] is pure; a mistake is reported with file, line, field and remedy.
 
+use std::io::Read as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,7 @@ pub struct BusSection {
 #[serde(deny_unknown_fields, default)]
 pub struct NodeSection {
     /// `simulated = "xeon-8260-2s"`: a simulated node of this profile in place of this machine.
+    #[serde(deserialize_with = "profile")]
     pub simulated: Option<String>,
 }
 
@@ -58,7 +60,7 @@ pub struct DashboardSection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MonitorSection {
-    /// `record = "telemetry.jsonl"`: a file that telemetry is appended to.
+    /// `record = "telemetry.csv"`: a file that telemetry is appended to.
     pub record: Option<PathBuf>,
 }
 
@@ -73,13 +75,19 @@ impl Config {
                 .with_remedy("name a TOML file that you may read, or leave --config away")
                 .with_source(error)
         };
-        let bytes = std::fs::metadata(path).map_err(fault)?.len();
-        if bytes > BYTES_MAX {
-            let text =
-                format!("{} has {bytes} bytes, more than a configuration file may have", path.display());
+        // A device or a pipe may never end, and opening a pipe may wait for ever.
+        if !std::fs::metadata(path).map_err(fault)?.is_file() {
+            let text = format!("the configuration {} is not a regular file", path.display());
+            return Err(Failure::new(Exit::Usage, text).with_remedy("name a TOML file"));
+        }
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(fault)?;
+        file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(fault)?;
+        if text.len() as u64 > BYTES_MAX {
+            let text = format!("the configuration file {} is too large", path.display());
             return Err(Failure::new(Exit::Usage, text).with_remedy("a configuration file has at most 1 MiB"));
         }
-        Self::parse(&path.display().to_string(), &std::fs::read_to_string(path).map_err(fault)?)
+        Self::parse(&path.display().to_string(), &text)
     }
 
     /// Reads the text of a file called `name`.
@@ -117,6 +125,16 @@ fn domain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
     Ok(Some(domain))
 }
 
+fn profile<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = node::simulated::profiles();
+    if known.iter().any(|profile| *profile == name) {
+        return Ok(Some(name));
+    }
+    let text = format!("invalid value: no simulated node is called {name:?}; there is {}", known.join(", "));
+    Err(serde::de::Error::custom(text))
+}
+
 /// The highest domain whose well-known ports are below 65,536 (RTPS 2.5 section 9.6.2.3).
 pub const DOMAIN_MAX: u32 = 232;
 
@@ -133,11 +151,11 @@ mod tests {
     /// Each field is read, and what is not said keeps its default.
     #[test]
     fn reads_every_field() {
-        let text = "[bus]\ndomain = 7\npeers = [\"192.0.2.7\"]\n[node]\nsimulated = \"x\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
+        let text = "[bus]\ndomain = 7\npeers = [\"192.0.2.7\"]\n[node]\nsimulated = \"xeon-8260-2s\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
         let config = Config::parse("site.toml", text).unwrap();
         assert_eq!(config.bus.domain, Some(7));
         assert_eq!(config.bus.peers, [Ipv4Addr::new(192, 0, 2, 7)]);
-        assert_eq!(config.node.simulated.as_deref(), Some("x"));
+        assert_eq!(config.node.simulated.as_deref(), Some("xeon-8260-2s"));
         assert_eq!(config.dashboard.port, Some(1));
         assert_eq!(config.monitor.record, Some(PathBuf::from("f")));
         assert_eq!(Config::parse("site.toml", "").unwrap(), Config::default());

@@ -1,7 +1,7 @@
 //! Which machine is meant: this one, a directory that looks like one, or a simulated one. Touches nothing before it
 //! is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -35,13 +35,23 @@ impl MachineChoice {
                 SimulatedNode::new(profile, self.seed, SimulatedClock::Host)
                     .map_err(|error| Failure::from_error(Exit::Usage, error))?,
             ),
-            (None, Some(path)) => Arc::new(HostRoot::directory(path).map_err(|error| {
-                Failure::new(Exit::Usage, format!("cannot read the directory {}", path.display()))
-                    .with_remedy("name a directory that holds `sys` and `proc`")
-                    .with_source(error)
-            })?),
+            (None, Some(path)) => Arc::new(captured(path)?),
             (None, None) => Arc::new(HostRoot::machine()),
         };
         Ok(Node::open(root))
     }
+}
+
+fn captured(path: &Path) -> Result<HostRoot, Failure> {
+    let remedy = "name a directory that holds `sys` and `proc`";
+    let root = HostRoot::directory(path).map_err(|error| {
+        Failure::new(Exit::Usage, format!("cannot read the directory {}", path.display()))
+            .with_remedy(remedy)
+            .with_source(error)
+    })?;
+    if root.list("sys").is_err() && root.list("proc").is_err() {
+        let text = format!("{} holds no captured machine: neither sys nor proc is in it", path.display());
+        return Err(Failure::new(Exit::Usage, text).with_remedy(remedy));
+    }
+    Ok(root)
 }

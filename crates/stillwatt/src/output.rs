@@ -1,5 +1,6 @@
 //! Standard output: one place that knows what to do when nobody reads any more. Touches stdout.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -63,6 +64,27 @@ impl Output {
     }
 }
 
+/// Text from the bus as it may be shown on a terminal: control and direction characters become escapes such as
+/// `\u{1b}`, so that no peer can move the cursor, colour or rename the operator's window.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let is_unsafe = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +99,13 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// What a peer says cannot drive the terminal; ordinary text stays as it is.
+    #[test]
+    fn control_characters_become_escapes() {
+        assert_eq!(plain("\u{1b}[31mred\u{7}\u{9b}\u{202e}"), "\\u{1b}[31mred\\u{7}\\u{9b}\\u{202e}");
+        assert!(matches!(plain("nœud 7 °C"), Cow::Borrowed(_)));
     }
 
     /// A reader that went away ends the output quietly.

@@ -12,6 +12,7 @@ use crate::machine::MachineChoice;
 use crate::monitor_role::MonitorRole;
 use crate::node_role::{NodeRole, NodeRoleConfig};
 use crate::observer::{Happening, Observer};
+use crate::output::plain;
 use crate::own_cost;
 use crate::report::{Exit, Failure};
 use crate::snapshot::{SCHEMA, Snapshot};
@@ -237,7 +238,7 @@ impl Station {
     pub fn note(&self, happening: &Happening) -> Result<(), Failure> {
         let Happening { severity, subject, message } = happening;
         if *severity != Severity::Info {
-            eprintln!("{subject}: {message}");
+            eprintln!("{}: {}", plain(subject), plain(message));
         }
         let time = node::clock::wall().unix_seconds();
         let recorded = self.feed.record(time, *severity, subject, message);

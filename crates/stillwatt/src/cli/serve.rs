@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::machine::MachineChoice;
 use crate::monitor_role::MonitorRole;
 use crate::node_role::{NodeRole, NodeRoleConfig, state_folder};
-use crate::output::Output;
+use crate::output::{Output, plain};
 use crate::report::{Exit, Failure};
 use crate::station::host_name;
 
@@ -83,7 +83,7 @@ fn node_manager(
     let config = NodeRoleConfig { domain: &common.domain, state: state.as_deref().ok(), period };
     let (role, events) = NodeRole::start(node, &config)?;
     for event in events {
-        eprintln!("{}: {}", event.subject, event.text);
+        eprintln!("{}: {}", plain(&event.subject), plain(&event.text));
     }
     eprintln!("node manager of {host} serves in domain {}", common.domain.number());
     let state = || json!({"role": "node-manager", "node": host, "requests_answered_total": role.answered()});

@@ -3,6 +3,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Row, Table};
 
+use crate::output::plain;
+
 /// A table being filled. Columns whose title begins with `>` are aligned right.
 #[derive(Debug)]
 pub(crate) struct Columns {
@@ -26,7 +28,8 @@ impl Columns {
 
     /// Appends a row.
     pub(crate) fn push<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.table.add_row(row(cells.into_iter().map(Into::into), &self.is_right));
+        let cells = cells.into_iter().map(|cell| plain(&cell.into()).into_owned());
+        self.table.add_row(row(cells, &self.is_right));
     }
 
     /// The table's lines.

@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep};
 const CONNECTIONS_MAX: usize = 128;
 /// A connection on which nothing moves in either direction for this long is closed. The event stream writes at
 /// least every [`super::server::KEEP_ALIVE`].
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// Wait after the kernel refused a connection, for example because no file descriptor was free.
 const ACCEPT_RETRY: Duration = Duration::from_millis(500);
 

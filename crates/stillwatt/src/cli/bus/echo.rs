@@ -12,7 +12,7 @@ use crate::domain::DomainChoice;
 use crate::dynamic_json;
 use crate::interrupt::Interrupt;
 use crate::known_types;
-use crate::output::Output;
+use crate::output::{Output, plain};
 use crate::report::{Exit, Failure};
 
 #[derive(Args, Debug)]
@@ -53,10 +53,14 @@ pub(super) fn run(arguments: &EchoArguments, output: &mut Output) -> Result<Exit
         match subscriber.recv_timeout(LOOK_PERIOD.min(end - node::clock::monotonic())) {
             Ok(Some(sample)) => {
                 seen += 1;
-                output.line(&line(&arguments.topic, &sample, arguments.json))?;
+                let text = line(&arguments.topic, &sample, arguments.json);
+                let text = if arguments.json { text.into() } else { plain(&text) };
+                output.line(&text)?;
             }
             Ok(None) => {}
-            Err(error) => eprintln!("a sample is not of its type and is left out: {error}"),
+            Err(error) => {
+                eprintln!("a sample is not of its type and is left out: {}", plain(&error.to_string()))
+            }
         }
     }
     if subscriber.lost() > 0 {
@@ -74,7 +78,7 @@ fn missing(arguments: &EchoArguments) -> Result<Exit, Failure> {
     )))
 }
 
-/// Subscribes as soon as the type is known: at once where it is given or is the product's own, else when a writer
+/// Subscribes as soon as the type is known: at once where it is the product's own, else when a writer
 /// announces it. `None` when that did not happen in time.
 fn subscribe(
     arguments: &EchoArguments,
@@ -83,15 +87,19 @@ fn subscribe(
     interrupt: &mut Interrupt,
 ) -> Result<Option<UntypedSubscriber>, Failure> {
     let topic = &arguments.topic;
-    if let Some(name) = &arguments.type_name {
+    let asked = arguments.type_name.as_ref();
+    if let Some(name) = asked.filter(|name| known_types::structure(name).is_some()) {
         return open(arguments, participant, name, None).map(Some);
     }
-    if let Some(known) = known_types::topic(topic) {
+    if let Some(known) = known_types::topic(topic).filter(|_| asked.is_none()) {
         return open(arguments, participant, known.structure.name(), None).map(Some);
     }
     loop {
-        let mut writers =
-            participant.endpoints().into_iter().filter(|end| end.is_writer && end.topic == *topic);
+        // Only a writer says whether a type that is not known here has a key.
+        let is_meant = |end: &EndpointInfo| {
+            end.is_writer && end.topic == *topic && asked.is_none_or(|name| end.type_name == *name)
+        };
+        let mut writers = participant.endpoints().into_iter().filter(is_meant);
         if let Some(writer) = writers.next() {
             return open(arguments, participant, &writer.type_name, Some(&writer)).map(Some);
         }
