@@ -1,7 +1,7 @@
 //! Which machine is meant: this one, a directory that looks like one, or a simulated one. Touches nothing before it
 //! is opened.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -35,23 +35,32 @@ impl MachineChoice {
                 SimulatedNode::new(profile, self.seed, SimulatedClock::Host)
                     .map_err(|error| Failure::from_error(Exit::Usage, error))?,
             ),
-            (None, Some(path)) => Arc::new(captured(path)?),
+            (None, Some(path)) => Arc::new(HostRoot::directory(path).map_err(|error| {
+                Failure::new(Exit::Usage, format!("cannot read the directory {}", path.display()))
+                    .with_remedy(ROOT_REMEDY)
+                    .with_source(error)
+            })?),
             (None, None) => Arc::new(HostRoot::machine()),
         };
         Ok(Node::open(root))
     }
+
+    /// Opens it to serve it as a node: a directory must hold something of a machine.
+    ///
+    /// # Errors
+    /// As for [`MachineChoice::open`], and when the directory has neither `sys` nor `proc`.
+    pub fn open_to_serve(&self) -> Result<Node, Failure> {
+        let node = self.open()?;
+        let has = |folder| node.root().list(folder).is_ok();
+        match &self.root {
+            Some(path) if !has("sys") && !has("proc") => {
+                let text =
+                    format!("{} holds no captured machine: neither sys nor proc is in it", path.display());
+                Err(Failure::new(Exit::Usage, text).with_remedy(ROOT_REMEDY))
+            }
+            _ => Ok(node),
+        }
+    }
 }
 
-fn captured(path: &Path) -> Result<HostRoot, Failure> {
-    let remedy = "name a directory that holds `sys` and `proc`";
-    let root = HostRoot::directory(path).map_err(|error| {
-        Failure::new(Exit::Usage, format!("cannot read the directory {}", path.display()))
-            .with_remedy(remedy)
-            .with_source(error)
-    })?;
-    if root.list("sys").is_err() && root.list("proc").is_err() {
-        let text = format!("{} holds no captured machine: neither sys nor proc is in it", path.display());
-        return Err(Failure::new(Exit::Usage, text).with_remedy(remedy));
-    }
-    Ok(root)
-}
+const ROOT_REMEDY: &str = "name a directory that holds `sys` and `proc`";

@@ -70,7 +70,7 @@ impl Station {
     /// # Errors
     /// When the machine cannot be opened, the domain cannot be joined or the recording cannot be opened.
     pub fn start(config: StationConfig, feed: Arc<Feed>) -> Result<Self, Failure> {
-        let node = config.machine.open()?;
+        let node = config.machine.open_to_serve()?;
         let host = host_name(&node);
         let monitor = MonitorRole::start(&host, &config.domain, config.record.as_deref())?;
         let observer = Observer::new(config.domain.join("stillwatt dashboard")?)
@@ -215,7 +215,7 @@ impl Station {
         }
         let text = format!("the node manager of {} fell silent; this process serves it now", self.host);
         self.note(&Happening::warning("node manager", text))?;
-        let node = self.config.machine.open()?;
+        let node = self.config.machine.open_to_serve()?;
         self.serve(node)
     }
 

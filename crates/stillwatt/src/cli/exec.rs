@@ -52,7 +52,7 @@ pub(super) struct ExecArguments {
 type Reports = Arc<Mutex<Vec<NodeTelemetry>>>;
 
 pub(super) fn run(arguments: &ExecArguments) -> Result<Exit, Failure> {
-    let node = arguments.machine.open()?;
+    let node = arguments.machine.open_to_serve()?;
     let host = host_name(&node);
     let participant = arguments.domain.join("stillwatt exec")?;
     let reports = Reports::default();

@@ -78,7 +78,7 @@ fn node_manager(
     if let Err(reason) = &state {
         eprintln!("{reason}");
     }
-    let node = machine.open()?;
+    let node = machine.open_to_serve()?;
     let host = host_name(&node);
     let config = NodeRoleConfig { domain: &common.domain, state: state.as_deref().ok(), period };
     let (role, events) = NodeRole::start(node, &config)?;

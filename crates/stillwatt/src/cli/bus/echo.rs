@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &EchoArguments, output: &mut Output) -> Result<Exit
     let end = arguments.period.map_or(Instant::MAX, |period| node::clock::monotonic() + period);
     let participant = arguments.domain.join("stillwatt bus echo")?;
     let Some(subscriber) = subscribe(arguments, &participant, end, &mut interrupt)? else {
-        return missing(arguments);
+        return if interrupt.is_set() { Ok(Exit::Done) } else { missing(arguments) };
     };
     let mut seen = 0;
     while output.is_open() && arguments.count.is_none_or(|count| seen < count) {
@@ -94,6 +94,8 @@ fn subscribe(
     if let Some(known) = known_types::topic(topic).filter(|_| asked.is_none()) {
         return open(arguments, participant, known.structure.name(), None).map(Some);
     }
+    let of_type = asked.map(|name| format!(" of type {name}")).unwrap_or_default();
+    eprintln!("waiting for a writer of {topic:?}{of_type}");
     loop {
         // Only a writer says whether a type that is not known here has a key.
         let is_meant = |end: &EndpointInfo| {
