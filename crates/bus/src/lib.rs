@@ -39,6 +39,7 @@ mod sample;
 mod subscriber;
 mod transport;
 mod untyped;
+pub mod xml;
 
 pub use config::{EndpointBuilder, Target};
 pub use error::{CreateError, JoinError, PublishError, ReceiveError};
