@@ -22,6 +22,8 @@ pub(crate) struct Endpoint {
     pub(crate) topic: String,
     hooks: Arc<Hooks>,
     max_blocking: Duration,
+    /// Whether it listens to its topic's multicast group.
+    has_group: bool,
 }
 
 fn check(core: &Core, config: &EndpointConfig) -> Result<(), CreateError> {
@@ -52,9 +54,24 @@ impl Endpoint {
         hooks: Arc<Hooks>,
     ) -> Result<Self, CreateError> {
         check(core, &config)?;
-        Self::create(core, config, hooks, |machine, config| {
+        let group = core.engine.join_group(&core.member, &config.topic);
+        let topic = config.topic.clone();
+        let config = EndpointConfig { multicast: group.into_iter().collect(), ..config };
+        let created = Self::create(core, config, hooks, |machine, config| {
             machine.create_reader(node::clock::monotonic(), config, hasher)
-        })
+        });
+        match created {
+            Ok(mut endpoint) => {
+                endpoint.has_group = group.is_some();
+                Ok(endpoint)
+            }
+            Err(error) => {
+                if group.is_some() {
+                    core.engine.leave_group(core.member.domain, &topic);
+                }
+                Err(error)
+            }
+        }
     }
 
     fn create(
@@ -72,7 +89,7 @@ impl Endpoint {
             state.add_endpoint(entity, Arc::clone(&hooks));
             Ok(entity)
         })?;
-        Ok(Self { core, entity, topic, hooks, max_blocking })
+        Ok(Self { core, entity, topic, hooks, max_blocking, has_group: false })
     }
 
     pub(crate) fn guid(&self) -> Guid {
@@ -178,11 +195,15 @@ impl Drop for Endpoint {
                 state.machine.delete_reader(now, self.entity);
             }
         });
+        if self.has_group {
+            self.core.engine.leave_group(self.core.member.domain, &self.topic);
+        }
         self.hooks.silence();
     }
 }
 
 /// The machine's view of topic, type and QoS.
 pub(crate) fn config(topic: String, type_name: &str, is_keyed: bool, qos: Qos) -> EndpointConfig {
-    EndpointConfig { topic, type_name: type_name.to_string(), is_keyed, qos }
+    let type_name = type_name.to_string();
+    EndpointConfig { topic, type_name, is_keyed, qos, ..EndpointConfig::default() }
 }

@@ -26,6 +26,17 @@ pub enum JoinError {
         /// Ports found taken.
         taken: u32,
     },
+    /// None of the interfaces that it may use is here.
+    #[error(
+        "cannot join domain {domain}: none of the interfaces {} is up here: name others, or none to use all",
+        interfaces.join(", ")
+    )]
+    NoInterface {
+        /// The domain asked for.
+        domain: u32,
+        /// The interfaces named, by name or address.
+        interfaces: Vec<String>,
+    },
     /// A socket could not be made.
     #[error("cannot join domain {domain}: {what}")]
     Socket {

@@ -38,6 +38,7 @@ mod publisher;
 mod sample;
 mod subscriber;
 mod transport;
+mod transports;
 mod untyped;
 pub mod xml;
 
@@ -51,6 +52,7 @@ pub use rtps::cdr::{Cdr, DdsType};
 pub use sample::{Data, Matched, Sample};
 pub use subscriber::{Needs, Subscriber};
 pub use transport::TransportKind;
+pub use transports::{TcpTransport, Transports};
 pub use untyped::{
     DynamicData, DynamicSample, Name as UntypedName, UntypedPublisher, UntypedSample, UntypedSubscriber,
 };

@@ -11,12 +11,12 @@ use rtps::{EntityId, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, Parti
 
 use crate::config::EndpointBuilder;
 use crate::core::Core;
-use crate::engine::{Engine, Member, well_known_peers};
+use crate::engine::{Engine, Member, MemberPlace, well_known_peers};
 use crate::event::ParticipantEvent;
 use crate::info::{BusStatistics, EndpointInfo, ParticipantInfo};
 use crate::subscriber::Needs;
 use crate::untyped::Name;
-use crate::{DdsType, JoinError, Publisher, Subscriber, UntypedPublisher, UntypedSubscriber};
+use crate::{DdsType, JoinError, Publisher, Subscriber, Transports, UntypedPublisher, UntypedSubscriber};
 
 /// Settings of a participant; see [`Participant::builder`].
 #[derive(Clone, Debug)]
@@ -29,6 +29,7 @@ pub struct ParticipantBuilder {
     fragment_size: u16,
     limits: Limits,
     timing: Timing,
+    transports: Transports,
 }
 
 impl Default for ParticipantBuilder {
@@ -41,6 +42,7 @@ impl Default for ParticipantBuilder {
             fragment_size: FRAGMENT_SIZE_MAX,
             limits: Limits::default(),
             timing: Timing::default(),
+            transports: Transports::default(),
         }
     }
 }
@@ -93,6 +95,12 @@ impl ParticipantBuilder {
         self
     }
 
+    /// Which transports it uses.
+    pub fn transports(mut self, transports: Transports) -> Self {
+        self.transports = transports;
+        self
+    }
+
     /// How long peers believe in this participant after it fell silent. Announcements come every third of it, but never
     /// faster than [`Timing::PERIOD_MIN`].
     pub fn lease(mut self, lease: Duration) -> Self {
@@ -110,7 +118,7 @@ impl ParticipantBuilder {
         let mut random = [0; 10];
         getrandom::fill(&mut random)
             .map_err(|error| JoinError::Random { domain, reason: error.to_string() })?;
-        let (engine, mut place) = Engine::enter(domain)?;
+        let (engine, mut place) = Engine::enter(domain, &self.transports)?;
         for (host, port) in &self.peers {
             match port {
                 Some(port) => place.announce_to.push(Locator::udp_v4(host.octets(), *port)),
@@ -131,14 +139,19 @@ impl ParticipantBuilder {
             metatraffic_unicast: place.metatraffic,
             default_unicast: place.user,
             announce_to: place.announce_to,
-            local_addresses: place.local_addresses,
+            reach: place.reach,
+            machine_address: None,
             partition_rule: self.partition_rule,
             fragment_size: self.fragment_size,
             limits: self.limits,
             timing: self.timing,
         };
+        let use_of = MemberPlace {
+            listens_to_groups: config.reach.multicast_min.is_some(),
+            interfaces: place.interfaces,
+        };
         let machine = rtps::Participant::new(config, node::clock::monotonic());
-        let member = Arc::new(Member::new(prefix, domain, machine));
+        let member = Arc::new(Member::new(prefix, domain, use_of, machine));
         engine.add_member(Arc::clone(&member));
         member.handle_timeout(&engine);
         Ok(Participant { core: Arc::new(Core { engine, member }) })

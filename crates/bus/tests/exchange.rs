@@ -107,7 +107,7 @@ fn callbacks_stay_on_bus_threads() {
     let (entered, is_entered) = mpsc::channel();
     let (go, may_go) = mpsc::channel::<()>();
     let (told, names) = mpsc::channel();
-    let _first = b
+    let first = b
         .subscriber::<Item>("items")
         .on_sample(move |_| {
             entered.send(()).unwrap();
@@ -115,14 +115,15 @@ fn callbacks_stay_on_bus_threads() {
         })
         .build()
         .unwrap();
-    let _second = b
+    let second = b
         .subscriber::<Item>("items")
         .on_sample(move |_| told.send(std::thread::current().name().map(str::to_string)).unwrap())
         .build()
         .unwrap();
     let other = b.publisher::<Item>("other").build().unwrap();
     let publisher = a.publisher::<Item>("items").build().unwrap();
-    assert!(publisher.wait_for_match(2, LONG));
+    assert!(publisher.wait_for_match(2, LONG) && first.wait_for_match(1, LONG));
+    assert!(second.wait_for_match(1, LONG));
     publisher.write(&item(1, 0.0)).unwrap();
     is_entered.recv_timeout(LONG).unwrap();
     other.write(&item(2, 0.0)).unwrap();

@@ -35,6 +35,7 @@ mod participant;
 pub mod partition;
 pub mod ports;
 pub mod qos;
+mod reach;
 mod reader;
 mod sequence;
 mod time;
@@ -54,6 +55,7 @@ pub use participant::{
     CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, Participant, ParticipantConfig, WriteError,
     WriteSample,
 };
+pub use reach::{MachineAddress, Reach};
 pub use reader::{HashKey, KeyHasher};
 pub use sequence::{FragmentNumber, FragmentNumberSet, NumberSetError, SequenceNumber, SequenceNumberSet};
 pub use time::{Lease, WireTime};

@@ -2,7 +2,7 @@
 
 use crate::Endianness;
 use crate::message::{Cursor, Parsed};
-use crate::{Guid, Locator, LocatorKind, WireTime};
+use crate::{Guid, Locator, WireTime};
 use alloc::vec::Vec;
 
 /// What happened to an instance (RTPS 9.6.4.9). Both false: a sample was written.
@@ -154,12 +154,7 @@ impl<'a> ParameterListWriter<'a> {
     /// A locator.
     pub fn locator(&mut self, id: u16, locator: &Locator) {
         self.value(id, |value| {
-            let kind = match locator.kind {
-                LocatorKind::UdpV4 => 1,
-                LocatorKind::InProcess => LocatorKind::IN_PROCESS,
-                LocatorKind::Other(kind) => kind,
-            };
-            value.u32(kind.cast_unsigned());
+            value.u32(locator.kind.number().cast_unsigned());
             value.u32(locator.port);
             value.bytes(&locator.address);
         });
@@ -296,6 +291,8 @@ pub mod pid {
     pub const DATA_REPRESENTATION: u16 = 0x73;
     /// Tag of the domain; only participants with the same tag talk.
     pub const DOMAIN_TAG: u16 = 0x4014;
+    /// Ours: where on its machine a participant is.
+    pub const MACHINE_ADDRESS: u16 = 0xb501;
     /// Set in an identifier whose parameter must be understood to understand the list.
     pub const MUST_UNDERSTAND: u16 = 0x4000;
 }

@@ -16,7 +16,9 @@ use rtps::qos::{
     DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Presentation,
     PresentationScope, Qos, Reliability, ResourceLimits,
 };
-use rtps::{EntityId, Guid, GuidPrefix, Lease, Locator, LocatorKind, VendorId};
+use rtps::{
+    EntityId, Guid, GuidPrefix, Lease, Locator, LocatorKind, MachineAddress, VENDOR_STILLWATT, VendorId,
+};
 use std::time::Duration;
 
 fn lease() -> impl Strategy<Value = Lease> {
@@ -28,7 +30,8 @@ fn lease() -> impl Strategy<Value = Lease> {
 }
 
 fn locators() -> impl Strategy<Value = Vec<Locator>> {
-    let kind = prop_oneof![Just(LocatorKind::UdpV4), (2..100i32).prop_map(LocatorKind::Other)];
+    let known = [LocatorKind::UdpV4, LocatorKind::UdpV6, LocatorKind::TcpV4, LocatorKind::TcpV6];
+    let kind = prop_oneof![select(known.to_vec()), (9..100i32).prop_map(LocatorKind::Other)];
     let locator = (kind, any::<u32>(), any::<[u8; 16]>());
     vec(locator.prop_map(|(kind, port, address)| Locator { kind, port, address }), 0..4)
 }
@@ -41,19 +44,20 @@ prop_compose! {
     fn participant()(
         prefix: [u8; 12],
         version: [u8; 2],
-        vendor: [u8; 2],
+        vendor in prop_oneof![any::<[u8; 2]>().prop_map(VendorId), Just(VENDOR_STILLWATT)],
         domain in option::of(any::<u32>()),
         builtin_endpoints: u32,
         lease in lease(),
         locators in (locators(), locators(), locators(), locators()),
         name in option::of(name()),
         user_data in vec(any::<u8>(), 0..30),
+        place in option::of(any::<([u8; 16], [u8; 16])>()),
     ) -> ParticipantData {
         let (metatraffic_unicast, metatraffic_multicast, default_unicast, default_multicast) = locators;
         ParticipantData {
             guid: Guid::new(GuidPrefix(prefix), EntityId::PARTICIPANT),
             version,
-            vendor: VendorId(vendor),
+            vendor,
             domain,
             builtin_endpoints,
             lease,
@@ -63,6 +67,10 @@ prop_compose! {
             default_multicast,
             name,
             user_data,
+            // Only ours is understood.
+            machine_address: place
+                .filter(|_| vendor == VENDOR_STILLWATT)
+                .map(|(machine, process)| MachineAddress { machine, process }),
         }
     }
 }

@@ -160,7 +160,13 @@ impl Keyed {
         let mut world = World::new(59);
         let host = world.add();
         let qos = Qos { history: History::KeepLast(1), ..durable() };
-        let endpoint = EndpointConfig { topic: "t".into(), type_name: "Power".into(), is_keyed: true, qos };
+        let endpoint = EndpointConfig {
+            topic: "t".into(),
+            type_name: "Power".into(),
+            is_keyed: true,
+            qos,
+            ..EndpointConfig::default()
+        };
         let now = world.now;
         let writer = world.participant(host).create_writer(now, endpoint.clone()).unwrap();
         Self { world, endpoint, hasher: derived_for(structure).1, writer }

@@ -107,8 +107,11 @@ impl Server {
     pub(super) fn answer(&mut self, request: &NmRequest, transport: TransportKind) {
         let (now, wall) = (clock::monotonic(), clock::wall());
         let origin = match transport {
-            TransportKind::InProcess => Origin::Local,
-            TransportKind::Udp => Origin::Network { is_signed: !request.signature.is_empty() },
+            // Shared memory comes from processes of the same user only.
+            TransportKind::InProcess | TransportKind::SharedMemory => Origin::Local,
+            TransportKind::Udp | TransportKind::Tcp => {
+                Origin::Network { is_signed: !request.signature.is_empty() }
+            }
         };
         let caller = Caller { principal: request.principal.clone(), client: request.header.writer, origin };
         let call = Call { now, wall, caller };

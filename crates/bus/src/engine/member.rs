@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -83,20 +84,36 @@ pub(crate) struct State {
 /// Events kept for [`crate::Participant::take_events`]; older ones are dropped.
 const EVENTS_MAX: usize = 1024;
 
+/// How a member uses the engine's transports.
+#[derive(Debug)]
+pub(crate) struct MemberPlace {
+    /// Whether its readers listen to multicast groups.
+    pub(crate) listens_to_groups: bool,
+    /// The only interfaces that it sends multicast on; `None` for all.
+    pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
+}
+
 /// One participant of this process.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) prefix: GuidPrefix,
     pub(crate) domain: u32,
+    pub(crate) place: MemberPlace,
     deadline: AtomicU64,
     state: Mutex<State>,
 }
 
 impl Member {
-    pub(crate) fn new(prefix: GuidPrefix, domain: u32, machine: rtps::Participant) -> Self {
+    pub(crate) fn new(
+        prefix: GuidPrefix,
+        domain: u32,
+        place: MemberPlace,
+        machine: rtps::Participant,
+    ) -> Self {
         Self {
             prefix,
             domain,
+            place,
             deadline: AtomicU64::new(machine.poll_timeout().as_nanos()),
             state: Mutex::new(State {
                 machine,
@@ -141,7 +158,7 @@ impl Member {
             state.is_sending = true;
             while let Some(datagram) = state.machine.poll_transmit() {
                 drop(state);
-                engine.send(&datagram);
+                engine.send(self, &datagram);
                 state = self.lock();
                 state.machine.recycle_datagram(datagram);
             }

@@ -7,32 +7,40 @@
 //! | `stw-bus-meta` | `ppoll` over the discovery sockets, until the next deadline | discovery and every timer |
 //! | `stw-bus-data` | `recvfrom` on the data socket | user data, delivered right there |
 //! | `stw-bus-local` | a condition variable | data between participants of this process |
+//! | `stw-bus-poll` | `epoll_wait` over everything else | multicast data and connections, delivered right there |
+//!
+//! The last two only run once they are needed.
 
 mod member;
+mod poller;
 mod threads;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use node::thread::{JoinHandle, Role};
-use rtps::{Datagram, GuidPrefix, Locator};
+use rtps::{Datagram, GuidPrefix, Locator, Reach};
 
-pub(crate) use member::{Callback, Hooks, Member, State};
+pub(crate) use member::{Callback, Hooks, Member, MemberPlace, State};
+pub(crate) use poller::{Poller, Source, Token};
 
-use crate::JoinError;
-use crate::transport::{DomainSockets, InProcess, Multicast, Transport, UdpSender, addresses, bind_user};
+use crate::transport::{
+    DomainSockets, Groups, InProcess, Multicast, Transport, UdpSender, addresses, allowed, bind_user,
+};
+use crate::{JoinError, Transports};
 
 const META: Role = Role::new("stw-bus-meta", "bus discovery and timers");
 const DATA: Role = Role::new("stw-bus-data", "bus user data");
 const LOCAL: Role = Role::new("stw-bus-local", "bus data within the process");
+const POLL: Role = Role::new("stw-bus-poll", "bus data by multicast and connections");
 
 /// The threads that the bus may start.
-pub const THREAD_ROLES: [Role; 3] = [META, DATA, LOCAL];
+pub const THREAD_ROLES: [Role; 4] = [META, DATA, LOCAL, POLL];
 
 thread_local! {
     static IS_BUS_THREAD: Cell<bool> = const { Cell::new(false) };
@@ -56,6 +64,7 @@ pub(crate) struct Engine {
     udp: UdpSender,
     user_port: u16,
     in_process: InProcess,
+    poller: Poller,
     wake: OwnedFd,
     /// When the meta thread will look at deadlines next, in nanoseconds; `u64::MAX` while it looks.
     armed: AtomicU64,
@@ -77,6 +86,7 @@ struct Domain {
     sockets: Arc<DomainSockets>,
     members: usize,
     own: Vec<Locator>,
+    groups: Option<(Arc<Groups>, Token)>,
 }
 
 /// What a new member is told about its place.
@@ -85,15 +95,17 @@ pub(crate) struct Place {
     pub(crate) metatraffic: Vec<Locator>,
     pub(crate) user: Vec<Locator>,
     pub(crate) announce_to: Vec<Locator>,
-    pub(crate) local_addresses: Vec<[u8; 4]>,
+    pub(crate) reach: Reach,
     pub(crate) has_multicast: bool,
+    /// The only interfaces for multicast; `None` for all.
+    pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
 }
 
 static CURRENT: Mutex<Weak<Engine>> = Mutex::new(Weak::new());
 
 impl Engine {
     /// The process's engine and a place in `domain`, starting it with the first participant.
-    pub(crate) fn enter(domain: u32) -> Result<(Arc<Self>, Place), JoinError> {
+    pub(crate) fn enter(domain: u32, transports: &Transports) -> Result<(Arc<Self>, Place), JoinError> {
         let mut current = lock(&CURRENT);
         let running = current.upgrade().filter(|engine| !engine.is_stopping.load(Ordering::SeqCst));
         let engine = match running {
@@ -104,7 +116,7 @@ impl Engine {
                 engine
             }
         };
-        let place = engine.place(domain)?;
+        let place = engine.place(domain, transports)?;
         Ok((engine, place))
     }
 
@@ -118,6 +130,7 @@ impl Engine {
         let (user_port, udp) = bind_user(user, multicast).map_err(fault("reading a port number"))?;
         let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
             .map_err(|errno| fault("making an eventfd")(errno.into()))?;
+        let poller = Poller::new().map_err(fault("making an epoll descriptor"))?;
         let receiver = udp.socket.try_clone().map_err(fault("sharing the data socket"))?;
         let engine = Arc::new(Self {
             members: RwLock::new(Arc::new([])),
@@ -125,6 +138,7 @@ impl Engine {
             udp,
             user_port,
             in_process: InProcess::default(),
+            poller,
             wake,
             armed: AtomicU64::new(u64::MAX),
             is_stopping: AtomicBool::new(false),
@@ -167,11 +181,17 @@ impl Engine {
             own.push(Locator::udp_v4(ip, self.user_port));
         }
         self.in_process.add_own(own.iter().copied());
-        lock(&self.domains).insert(domain, Domain { sockets: Arc::new(sockets), members: 0, own });
+        lock(&self.domains)
+            .insert(domain, Domain { sockets: Arc::new(sockets), members: 0, own, groups: None });
         self.wake();
     }
 
-    fn place(&self, domain: u32) -> Result<Place, JoinError> {
+    fn place(&self, domain: u32, transports: &Transports) -> Result<Place, JoinError> {
+        let found = addresses();
+        let usable = allowed(&found, &transports.interfaces);
+        if usable.is_empty() && !transports.interfaces.is_empty() {
+            return Err(JoinError::NoInterface { domain, interfaces: transports.interfaces.clone() });
+        }
         if !lock(&self.domains).contains_key(&domain) {
             let (sockets, _) = DomainSockets::open(domain, &self.udp.multicast, false)?;
             self.add_domain(domain, sockets);
@@ -181,9 +201,8 @@ impl Engine {
             unreachable!("inserted above, under the engine's lock")
         };
         entry.members += 1;
-        let found = addresses();
         let routable: Vec<[u8; 4]> =
-            found.iter().filter(|address| !address.is_loopback).map(|address| address.ip).collect();
+            usable.iter().filter(|address| !address.is_loopback).map(|address| address.ip).collect();
         let announced = if routable.is_empty() { vec![[127, 0, 0, 1]] } else { routable };
         let at = |port| announced.iter().map(move |ip| Locator::udp_v4(*ip, port)).collect();
         let ports = entry.sockets.ports;
@@ -197,8 +216,16 @@ impl Engine {
             metatraffic: at(entry.sockets.meta_port),
             user: at(self.user_port),
             announce_to,
-            local_addresses: found.iter().map(|address| address.ip).collect(),
+            reach: Reach {
+                local_addresses: found.iter().map(|address| address.ip.into()).collect(),
+                multicast_min: Reach::default()
+                    .multicast_min
+                    .filter(|_| has_multicast && transports.multicast_data),
+                ..Reach::default()
+            },
             has_multicast,
+            interfaces: (!transports.interfaces.is_empty())
+                .then(|| usable.iter().map(|address| address.ip.into()).collect()),
         })
     }
 
@@ -223,6 +250,9 @@ impl Engine {
         // The data socket lives as long as the engine, and its locators with it.
         let gone = if is_last_here && domains.len() > 1 { domains.remove(&domain) } else { None };
         if let Some(entry) = gone {
+            if let Some((_, token)) = entry.groups {
+                self.poller.remove(token);
+            }
             let still: Vec<Locator> = domains.values().flat_map(|other| other.own.clone()).collect();
             let own: Vec<Locator> = entry.own.into_iter().filter(|own| !still.contains(own)).collect();
             self.in_process.remove_own(&own);
@@ -236,6 +266,7 @@ impl Engine {
 
     fn stop(&self) {
         self.in_process.close();
+        self.poller.wake();
         self.wake();
         // The data thread blocks in recvfrom, and this ends that: an unconnected socket answers ENOTCONN, but wakes.
         let _ = rustix::net::shutdown(&self.udp.socket, rustix::net::Shutdown::Read);
@@ -270,8 +301,8 @@ impl Engine {
 
     // Traffic.
 
-    /// Sends one datagram to each of its destinations.
-    pub(crate) fn send(self: &Arc<Self>, datagram: &Datagram) {
+    /// Sends one datagram of a member to each of its destinations.
+    pub(crate) fn send(self: &Arc<Self>, member: &Member, datagram: &Datagram) {
         for to in &datagram.to {
             if self.in_process.reaches(to) {
                 self.start_local_thread();
@@ -280,7 +311,11 @@ impl Engine {
                 }
                 continue;
             }
-            if let Err(error) = self.udp.send(to, &datagram.bytes) {
+            let sent = match (&member.place.interfaces, to.is_multicast()) {
+                (Some(interfaces), true) => self.udp.send_on(interfaces, to, &datagram.bytes),
+                _ => self.udp.send(to, &datagram.bytes),
+            };
+            if let Err(error) = sent {
                 let failures = self.counters.send_failures.fetch_add(1, Ordering::Relaxed);
                 // One line tells; the counter tells how often. Reliable protocols repair what was lost.
                 if failures == 0 {
@@ -311,6 +346,59 @@ impl Engine {
                 member.handle_datagram(self, from, bytes);
             }
         }
+    }
+
+    // Multicast data.
+
+    /// Listens to the multicast group of a topic; `None` when the member does not use any, or it cannot be had.
+    pub(crate) fn join_group(self: &Arc<Self>, member: &Member, topic: &str) -> Option<Locator> {
+        if !member.place.listens_to_groups {
+            return None;
+        }
+        match self.groups(member.domain).and_then(|groups| groups.join(topic)) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                tracing::info!(topic, %error, "no multicast data for this topic: publishers send by unicast");
+                None
+            }
+        }
+    }
+
+    fn groups(self: &Arc<Self>, domain: u32) -> io::Result<Arc<Groups>> {
+        let mut domains = lock(&self.domains);
+        let Some(entry) = domains.get_mut(&domain) else { return Err(io::ErrorKind::NotConnected.into()) };
+        if let Some((groups, _)) = &entry.groups {
+            return Ok(Arc::clone(groups));
+        }
+        let port = entry.sockets.ports.user_multicast;
+        let groups = Arc::new(Groups::new(domain, port, &self.udp.multicast)?);
+        let token = self.watch(Arc::clone(&groups) as Arc<dyn Source>)?;
+        entry.groups = Some((Arc::clone(&groups), token));
+        Ok(groups)
+    }
+
+    /// Undoes one [`Engine::join_group`] that had a group.
+    pub(crate) fn leave_group(&self, domain: u32, topic: &str) {
+        let groups = lock(&self.domains)
+            .get(&domain)
+            .and_then(|entry| entry.groups.as_ref().map(|it| Arc::clone(&it.0)));
+        if let Some(groups) = groups {
+            groups.leave(topic);
+        }
+    }
+
+    /// Watches a source on the poll thread, which is started for the first one.
+    pub(crate) fn watch(self: &Arc<Self>, source: Arc<dyn Source>) -> io::Result<Token> {
+        let token = self.poller.add(source)?;
+        if !self.poller.has_thread.swap(true, Ordering::SeqCst) {
+            let engine = Arc::clone(self);
+            if let Err(error) = self.spawn(POLL, move || engine.poller.run(&engine)) {
+                self.poller.has_thread.store(false, Ordering::SeqCst);
+                self.poller.remove(token);
+                return Err(io::Error::other(error));
+            }
+        }
+        Ok(token)
     }
 
     // Deadlines.

@@ -1,15 +1,17 @@
 //! How datagrams travel. The protocol decides what to send where; a transport moves bytes to one locator.
 
+mod groups;
 mod in_process;
 mod interfaces;
 mod udp;
 
 use std::io;
 
-use rtps::Locator;
+use rtps::{Locator, LocatorKind};
 
+pub(crate) use groups::Groups;
 pub(crate) use in_process::InProcess;
-pub(crate) use interfaces::addresses;
+pub(crate) use interfaces::{addresses, allowed};
 pub(crate) use udp::{DomainSockets, GROUP, Multicast, UdpSender, bind_user};
 
 /// Which way a sample came.
@@ -17,13 +19,22 @@ pub(crate) use udp::{DomainSockets, GROUP, Multicast, UdpSender, bind_user};
 pub enum TransportKind {
     /// From a participant of this process; the bytes never left it.
     InProcess,
+    /// By shared memory, from another process of this machine.
+    SharedMemory,
     /// Over UDP, from this machine or another.
     Udp,
+    /// Over TCP, from this machine or another.
+    Tcp,
 }
 
 impl TransportKind {
     pub(crate) fn of(from: Locator) -> Self {
-        if from == Locator::IN_PROCESS { Self::InProcess } else { Self::Udp }
+        match from.kind {
+            LocatorKind::InProcess => Self::InProcess,
+            LocatorKind::SharedMemory => Self::SharedMemory,
+            LocatorKind::TcpV4 | LocatorKind::TcpV6 => Self::Tcp,
+            LocatorKind::UdpV4 | LocatorKind::UdpV6 | LocatorKind::Other(_) => Self::Udp,
+        }
     }
 }
 
@@ -72,7 +83,7 @@ mod conformance {
         }
     }
 
-    const ELSEWHERE: Locator = Locator { kind: rtps::LocatorKind::Other(16), port: 7, address: [0; 16] };
+    const ELSEWHERE: Locator = Locator { kind: LocatorKind::Other(16), port: 7, address: [0; 16] };
 
     /// UDP conforms; larger than a datagram is an error, not a truncation.
     #[test]

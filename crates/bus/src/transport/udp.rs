@@ -14,7 +14,7 @@ use crate::JoinError;
 
 /// The discovery group of every DDS (RTPS 9.6.1.4).
 pub(crate) const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
-/// What we ask the kernel for; it gives at most `net.core.rmem_max`.
+/// What we ask the kernel for.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 /// The sockets of one domain.
@@ -34,6 +34,8 @@ pub(crate) struct DomainSockets {
 pub(crate) struct Multicast {
     senders: Vec<UdpSocket>,
     interfaces: Vec<Ipv4Addr>,
+    /// The first so many are used for data: loopback, which comes last, only when there is no other.
+    data: usize,
 }
 
 impl Multicast {
@@ -47,17 +49,29 @@ impl Multicast {
                 multicast.interfaces.push(ip);
             }
         }
+        let routable = multicast.interfaces.iter().filter(|ip| !ip.is_loopback()).count();
+        multicast.data = if routable == 0 { multicast.interfaces.len() } else { routable };
         multicast
+    }
+
+    /// The interfaces on which data is sent to groups and heard from them.
+    pub(crate) fn data_interfaces(&self) -> &[Ipv4Addr] {
+        self.interfaces.get(..self.data).unwrap_or_default()
     }
 
     pub(crate) fn is_available(&self) -> bool {
         !self.senders.is_empty()
     }
 
-    /// Sends on every interface; an error only when it works on none.
-    fn send(&self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
+    /// Sends to the discovery group on every interface, to others on those for data; an error only when it works on
+    /// none.
+    fn send(&self, only: Option<&[Ipv4Addr]>, to: SocketAddrV4, bytes: &[u8]) -> io::Result<()> {
         let mut result = Err(io::ErrorKind::NetworkUnreachable.into());
-        for sender in &self.senders {
+        let count = if *to.ip() == GROUP { self.senders.len() } else { self.data };
+        for (sender, interface) in self.senders.iter().zip(&self.interfaces).take(count) {
+            if only.is_some_and(|only| !only.contains(interface)) {
+                continue;
+            }
             match sender.send_to(bytes, to) {
                 Ok(_) => result = Ok(()),
                 Err(error) if result.is_err() => result = Err(error),
@@ -80,13 +94,16 @@ fn multicast_sender(interface: Ipv4Addr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-fn bind(port: u16, shared: bool) -> io::Result<UdpSocket> {
+pub(super) fn bind(port: u16, shared: bool) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     if shared {
         socket.set_reuse_address(true)?;
     }
-    // A smaller buffer is no failure: overflow is loss, and loss is repaired or counted.
-    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+    // A smaller buffer is no failure: overflow is loss, and loss is repaired or counted. Who may administer the network
+    // gets what he asks for, everybody else at most what the system allows.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES).is_err() {
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+    }
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
     Ok(socket.into())
 }
@@ -168,18 +185,27 @@ pub(crate) struct UdpSender {
     pub(crate) multicast: Multicast,
 }
 
+impl UdpSender {
+    /// Sends to a multicast group on these interfaces only.
+    pub(crate) fn send_on(&self, interfaces: &[Ipv4Addr], to: &Locator, bytes: &[u8]) -> io::Result<()> {
+        match to.as_udp() {
+            Some(SocketAddr::V4(address)) => self.multicast.send(Some(interfaces), address, bytes),
+            _ => Err(io::ErrorKind::AddrNotAvailable.into()),
+        }
+    }
+}
+
 impl Transport for UdpSender {
     fn reaches(&self, to: &Locator) -> bool {
-        to.as_udp_v4().is_some()
+        matches!(to.as_udp(), Some(SocketAddr::V4(_)))
     }
 
     fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()> {
-        let Some((ip, port)) = to.as_udp_v4() else {
+        let Some(SocketAddr::V4(address)) = to.as_udp() else {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         };
-        let address = SocketAddrV4::new(Ipv4Addr::from(ip), port).into();
         if to.is_multicast() {
-            return self.multicast.send(address, bytes);
+            return self.multicast.send(None, address, bytes);
         }
         self.socket.send_to(bytes, address).map(|_| ())
     }

@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::{EndpointData, EndpointKind};
-use super::remote::choose;
 use crate::cdr::KeyHash;
 use crate::event::Event;
 use crate::message::StatusInfo;
@@ -18,7 +17,7 @@ use crate::participant::{FRAGMENT_SIZE_MAX, Participant, WriteSample, context};
 use crate::partition::is_matched;
 use crate::qos::{Durability, Qos, Reliability, incompatible};
 use crate::reader::{KeyHasher, Reader};
-use crate::writer::Writer;
+use crate::writer::{ReaderAddress, Writer};
 use crate::{EntityId, Guid, GuidPrefix, Locator, VendorId};
 
 /// Bit in the built-in endpoint set, the remote endpoint it stands for, and our endpoint that matches it.
@@ -31,6 +30,11 @@ const PAIRS: [(u32, EntityId, EntityId); 4] = [
 
 fn builtin_qos() -> Qos {
     Qos { reliability: Reliability::Reliable, durability: Durability::TransientLocal, ..Qos::default() }
+}
+
+/// Built-in endpoints have unicast addresses only.
+fn unicast(to: &[Locator]) -> ReaderAddress {
+    ReaderAddress { unicast: to.to_vec(), ..ReaderAddress::default() }
 }
 
 /// Topic, type and partition agree: does the QoS?
@@ -49,7 +53,8 @@ impl Participant {
         for (_, _, ours) in PAIRS {
             let (topic, limits) = ("DCPSEndpoints".to_string(), &self.config.limits);
             if ours.is_writer() {
-                let writer = Writer::new(ours, topic, "EndpointData".to_string(), builtin_qos(), limits);
+                let writer =
+                    Writer::new(ours, topic, "EndpointData".to_string(), builtin_qos(), limits, None);
                 self.writers.insert(ours, writer);
             } else {
                 let (type_name, hasher) = ("EndpointData".to_string(), Some(hasher.clone()));
@@ -71,7 +76,7 @@ impl Participant {
             let guid = Guid::new(prefix, theirs);
             let mut cx: Context<'_> = context!(self, now);
             if let Some(writer) = self.writers.get_mut(&ours) {
-                writer.match_reader(&mut cx, guid, to.to_vec(), &builtin_qos());
+                writer.match_reader(&mut cx, guid, unicast(to), &builtin_qos());
                 let deadline = writer.deadline();
                 self.note_deadline(deadline);
             } else if let Some(reader) = self.readers.get_mut(&ours) {
@@ -88,7 +93,7 @@ impl Participant {
         for (_, theirs, ours) in PAIRS {
             let guid = Guid::new(prefix, theirs);
             if let Some(writer) = self.writers.get_mut(&ours) {
-                writer.readdress_reader(guid, to, &qos);
+                writer.readdress_reader(guid, unicast(to), &qos);
             } else if let Some(reader) = self.readers.get_mut(&ours) {
                 reader.readdress_writer(guid, to, &qos);
             }
@@ -138,9 +143,10 @@ impl Participant {
         self.match_remote_writer(now, Guid::new(self.config.prefix, entity));
     }
 
-    pub(crate) fn announce_reader(&mut self, now: Instant, entity: EntityId) {
+    pub(crate) fn announce_reader(&mut self, now: Instant, entity: EntityId, multicast: Vec<Locator>) {
         let Some(reader) = self.readers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &reader.topic, &reader.type_name, &reader.qos);
+        let data = EndpointData { multicast, ..data };
         self.publish_endpoint(now, EntityId::SEDP_SUBSCRIPTIONS_WRITER, EndpointKind::Reader, &data);
         self.remote.readers.insert(data.guid, self.as_own(data));
         self.match_remote_reader(now, Guid::new(self.config.prefix, entity));
@@ -150,6 +156,7 @@ impl Participant {
     /// our own address.
     fn as_own(&self, mut data: EndpointData) -> EndpointData {
         data.unicast = self.config.default_unicast.iter().take(1).copied().collect();
+        data.multicast.clear();
         data
     }
 
@@ -244,12 +251,14 @@ impl Participant {
             self.statistics.malformed += 1;
             return;
         }
-        // From here on `unicast` is where we send to: the endpoint's own address, else its participant's.
-        data.unicast =
-            match choose(&data.unicast, remote.metatraffic.first().copied(), &self.config.local_addresses) {
-                chosen if chosen.is_empty() => remote.default.clone(),
-                chosen => chosen,
-            };
+        // From here on `unicast` and `multicast` are where we send to: the endpoint's own address, else its
+        // participant's.
+        data.unicast = match self.config.reach.choose(&data.unicast, remote.metatraffic.first().copied()) {
+            chosen if chosen.is_empty() => remote.default.clone(),
+            chosen => chosen,
+        };
+        let groups = if data.multicast.is_empty() { &remote.data.default_multicast } else { &data.multicast };
+        data.multicast = self.config.reach.choose_group(groups).into_iter().collect();
         if !self.remote.has_room_for(guid, &self.config.limits) {
             self.statistics.discovery_refused += 1;
             return;
@@ -335,10 +344,12 @@ impl Participant {
         };
         match verdict {
             Verdict::Match => {
-                let (to, qos) = (data.unicast.clone(), data.qos.clone());
+                let group = data.multicast.first().copied();
+                let to = ReaderAddress { unicast: data.unicast.clone(), group, route: None };
+                let qos = data.qos.clone();
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&entity) else { return };
-                if was_matched && writer.readdress_reader(guid, &to, &qos) {
+                if was_matched && writer.readdress_reader(guid, to.clone(), &qos) {
                     return;
                 }
                 writer.match_reader(&mut cx, guid, to, &qos);

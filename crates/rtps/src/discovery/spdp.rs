@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::ParticipantData;
-use super::remote::{Admission, RemoteParticipant, choose, expiry};
+use super::remote::{Admission, RemoteParticipant, expiry};
 use crate::event::{Event, LostReason};
 use crate::message::{Data, InlineQos, MessageWriter, Payload, StatusInfo};
 use crate::outbox::Context;
@@ -35,6 +35,7 @@ impl Participant {
             default_multicast: Vec::new(),
             name: Some(self.config.name.clone()),
             user_data: Vec::new(),
+            machine_address: self.config.machine_address,
         }
     }
 
@@ -152,9 +153,9 @@ impl Participant {
 
     /// Where a participant's built-in endpoints and its others are reached.
     fn addresses(&self, announced: &ParticipantData, from: Locator) -> (Vec<Locator>, Vec<Locator>) {
-        let local = &self.config.local_addresses;
-        let metatraffic = choose(&announced.metatraffic_unicast, Some(from), local);
-        let default = choose(&announced.default_unicast, Some(from), local);
+        let reach = &self.config.reach;
+        let metatraffic = reach.choose(&announced.metatraffic_unicast, Some(from));
+        let default = reach.choose(&announced.default_unicast, Some(from));
         if metatraffic.is_empty() { (default.clone(), default) } else { (metatraffic, default) }
     }
 

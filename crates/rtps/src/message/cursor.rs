@@ -104,10 +104,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn locator(&mut self) -> Parsed<Locator> {
-        let kind = match self.i32()? {
-            1 => LocatorKind::UdpV4,
-            other => LocatorKind::Other(other),
-        };
+        let kind = LocatorKind::from_number(self.i32()?);
         Ok(Locator { kind, port: self.u32()?, address: self.array()? })
     }
 

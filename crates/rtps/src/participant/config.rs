@@ -10,7 +10,7 @@ use crate::discovery::data::DiscoveryDataError;
 use crate::message::StatusInfo;
 use crate::partition::PartitionRule;
 use crate::qos::Qos;
-use crate::{EntityId, GuidPrefix, Limits, Locator, Timing, WireTime};
+use crate::{EntityId, GuidPrefix, Limits, Locator, MachineAddress, Reach, Timing, WireTime};
 
 /// Everything a participant is told at its start.
 #[derive(Clone, Debug)]
@@ -27,8 +27,10 @@ pub struct ParticipantConfig {
     pub default_unicast: Vec<Locator>,
     /// Where announcements are sent: the discovery multicast group and initial peers.
     pub announce_to: Vec<Locator>,
-    /// IPv4 addresses of this machine, to recognise peers on it.
-    pub local_addresses: Vec<[u8; 4]>,
+    /// What it can send to.
+    pub reach: Reach,
+    /// Where on its machine it is, for transports within the machine.
+    pub machine_address: Option<MachineAddress>,
     /// How partition names match.
     pub partition_rule: PartitionRule,
     /// Samples above this many bytes travel in fragments of this size; at most 65,000 fits a UDP datagram.
@@ -43,7 +45,7 @@ pub struct ParticipantConfig {
 pub const FRAGMENT_SIZE_MAX: u16 = 65_000;
 
 /// What a local writer or reader is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EndpointConfig {
     /// Topic name.
     pub topic: String,
@@ -53,6 +55,8 @@ pub struct EndpointConfig {
     pub is_keyed: bool,
     /// Quality of service.
     pub qos: Qos,
+    /// Groups at which a reader hears data besides its participant's unicast address; ignored for a writer.
+    pub multicast: Vec<Locator>,
 }
 
 /// Why an endpoint was not made.

@@ -59,7 +59,7 @@ use crate::history::{RawSample, Refused};
 use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
-use crate::{EntityId, Guid, GuidPrefix, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
+use crate::{EntityId, Guid, GuidPrefix, Locator, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
 
 /// A DDS participant: see the module text for how to drive it.
 #[derive(Debug)]
@@ -188,7 +188,8 @@ impl Participant {
         config: EndpointConfig,
     ) -> Result<EntityId, CreateEndpointError> {
         let entity = EntityId::user_writer(self.next_key(&config)?, config.is_keyed);
-        let writer = Writer::new(entity, config.topic, config.type_name, config.qos, &self.config.limits);
+        let (limits, multicast_min) = (&self.config.limits, self.config.reach.multicast_min);
+        let writer = Writer::new(entity, config.topic, config.type_name, config.qos, limits, multicast_min);
         self.writers.insert(entity, writer);
         self.announce_writer(now, entity);
         self.match_new_writer(now, entity);
@@ -210,7 +211,7 @@ impl Participant {
         let limits = &self.config.limits;
         let reader = Reader::new(entity, config.topic, config.type_name, config.qos, hasher, limits);
         self.readers.insert(entity, reader);
-        self.announce_reader(now, entity);
+        self.announce_reader(now, entity, config.multicast);
         self.match_new_reader(now, entity);
         Ok(entity)
     }
@@ -279,6 +280,14 @@ impl Participant {
         self.statistics.samples_written += u64::from(!writer.is_builtin());
         self.note_deadline(deadline);
         Ok(sequence)
+    }
+
+    /// Sends what `writer` writes to the readers of `peer` by another way from now on, such as shared memory, or by
+    /// their own address again. Holds for those that match later, too.
+    pub fn set_route(&mut self, writer: EntityId, peer: GuidPrefix, route: Option<Locator>) {
+        if let Some(writer) = self.writers.get_mut(&writer) {
+            writer.set_route(peer, route);
+        }
     }
 
     /// Takes the oldest sample that a reader has. Give its buffer back with [`Participant::recycle_sample`].

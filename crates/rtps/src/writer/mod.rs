@@ -17,23 +17,28 @@
 //! What every reliable reader has acknowledged is dropped, except by a durable writer, which keeps what its QoS says
 //! for those that join later.
 
+mod destinations;
 mod outgoing;
 mod proxy;
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 use units::Instant;
 
+use self::destinations::destinations;
 use self::outgoing::{Audience, Batch, Outgoing, gap, gaps};
+pub(crate) use self::proxy::ReaderAddress;
 use self::proxy::ReaderProxy;
 use crate::cdr::KeyHash;
 use crate::history::{Refused, WriterHistory};
 use crate::message::{AckNack, Heartbeat, HeartbeatFrag, NackFrag, StatusInfo, is_newer};
 use crate::outbox::Context;
 use crate::qos::{Durability, History, Qos, Reliability};
-use crate::{EntityId, FragmentNumber, Guid, Limits, Locator, SequenceNumber, SequenceNumberSet, WireTime};
+use crate::{
+    EntityId, FragmentNumber, Guid, GuidPrefix, Limits, Locator, SequenceNumber, SequenceNumberSet, WireTime,
+};
 
 /// One local writer.
 #[derive(Debug)]
@@ -45,7 +50,11 @@ pub(crate) struct Writer {
     history: WriterHistory,
     last: SequenceNumber,
     readers: Vec<ReaderProxy>,
+    /// Each address that has a matched reader, once.
     destinations: Vec<Locator>,
+    multicast_min: Option<usize>,
+    /// Other ways to the readers of some participants.
+    routes: BTreeMap<GuidPrefix, Locator>,
     heartbeat_count: u32,
     heartbeat_at: Option<Instant>,
     heartbeat_interval: Duration,
@@ -58,7 +67,14 @@ const SAMPLES_PER_QUESTION: u32 = 64;
 const REPAIR_OVERHEAD: usize = 128;
 
 impl Writer {
-    pub(crate) fn new(entity: EntityId, topic: String, type_name: String, qos: Qos, limits: &Limits) -> Self {
+    pub(crate) fn new(
+        entity: EntityId,
+        topic: String,
+        type_name: String,
+        qos: Qos,
+        limits: &Limits,
+        multicast_min: Option<usize>,
+    ) -> Self {
         Self {
             entity,
             topic,
@@ -68,6 +84,8 @@ impl Writer {
             last: SequenceNumber::ZERO,
             readers: Vec::new(),
             destinations: Vec::new(),
+            multicast_min,
+            routes: BTreeMap::new(),
             heartbeat_count: 0,
             heartbeat_at: None,
             heartbeat_interval: Duration::ZERO,
@@ -201,7 +219,7 @@ impl Writer {
         &mut self,
         cx: &mut Context<'_>,
         guid: Guid,
-        locators: Vec<Locator>,
+        address: ReaderAddress,
         qos: &Qos,
     ) {
         self.unmatch_reader(guid);
@@ -211,13 +229,10 @@ impl Writer {
             Some(first) if wants_past => first,
             _ => self.last.next(),
         };
-        for locator in &locators {
-            if !self.destinations.contains(locator) {
-                self.destinations.push(*locator);
-            }
-        }
         let index = self.readers.len();
-        self.readers.push(ReaderProxy::new(guid, locators, reliable, start));
+        let address = ReaderAddress { route: self.routes.get(&guid.prefix).copied(), ..address };
+        self.readers.push(ReaderProxy::new(guid, address, reliable, start));
+        self.destinations = destinations(&self.readers, self.multicast_min);
         if reliable {
             self.send_state(cx, index);
             if start <= self.last && self.heartbeat_at.is_none() {
@@ -234,7 +249,8 @@ impl Writer {
         let Some(guid) = self.readers.get(index).map(|proxy| proxy.guid) else { return };
         let heartbeat = self.heartbeat(guid.entity, true);
         let Some(proxy) = self.readers.get(index) else { return };
-        let audience = proxy.audience(self.entity, &proxy.locators);
+        let to = proxy.address.direct();
+        let audience = proxy.audience(self.entity, &to);
         audience.send(cx, |message| {
             if proxy.start > SequenceNumber::FIRST {
                 message.gap(&gap(guid.entity, self.entity, SequenceNumber::FIRST, proxy.start));
@@ -246,7 +262,8 @@ impl Writer {
     /// Sends what a best-effort reader of a durable writer missed, once.
     fn send_past(&mut self, cx: &mut Context<'_>, index: usize) {
         let Some(proxy) = self.readers.get(index) else { return };
-        let audience = proxy.audience(self.entity, &proxy.locators);
+        let to = proxy.address.direct();
+        let audience = proxy.audience(self.entity, &to);
         for change in self.history.iter().map(Outgoing::from) {
             if change.is_fragmented(cx) {
                 (1..=change.total(cx)).for_each(|number| audience.send_fragment(cx, &change, number));
@@ -260,39 +277,41 @@ impl Writer {
     pub(crate) fn unmatch_reader(&mut self, guid: Guid) -> bool {
         let Some(index) = self.readers.iter().position(|reader| reader.guid == guid) else { return false };
         self.readers.remove(index);
-        self.collect_destinations();
+        self.destinations = destinations(&self.readers, self.multicast_min);
         self.after_acknowledgement();
         true
     }
 
     /// Takes a matched reader's new address; false when it would now be served in another way, so that it has to be
     /// matched anew.
-    pub(crate) fn readdress_reader(&mut self, guid: Guid, locators: &[Locator], qos: &Qos) -> bool {
+    pub(crate) fn readdress_reader(&mut self, guid: Guid, address: ReaderAddress, qos: &Qos) -> bool {
         let reliable = self.serves_reliably(qos);
         let Some(proxy) = self.readers.iter_mut().find(|proxy| proxy.guid == guid) else { return false };
         if proxy.reliable != reliable {
             return false;
         }
-        if proxy.locators != locators {
-            proxy.locators = locators.to_vec();
-            self.collect_destinations();
+        let address = ReaderAddress { route: proxy.address.route, ..address };
+        if proxy.address != address {
+            proxy.address = address;
+            self.destinations = destinations(&self.readers, self.multicast_min);
         }
         true
     }
 
-    fn serves_reliably(&self, qos: &Qos) -> bool {
-        self.is_reliable() && qos.reliability == Reliability::Reliable
+    /// Sends to the readers of one participant by another way from now on, or by their own address again.
+    pub(crate) fn set_route(&mut self, peer: GuidPrefix, route: Option<Locator>) {
+        match route {
+            Some(route) => self.routes.insert(peer, route),
+            None => self.routes.remove(&peer),
+        };
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.guid.prefix == peer) {
+            proxy.address.route = route;
+        }
+        self.destinations = destinations(&self.readers, self.multicast_min);
     }
 
-    /// Each address that has a matched reader, once.
-    fn collect_destinations(&mut self) {
-        self.destinations.clear();
-        let mut known = BTreeSet::new();
-        for locator in self.readers.iter().flat_map(|reader| &reader.locators) {
-            if known.insert(*locator) {
-                self.destinations.push(*locator);
-            }
-        }
+    fn serves_reliably(&self, qos: &Qos) -> bool {
+        self.is_reliable() && qos.reliability == Reliability::Reliable
     }
 
     /// Forgets acknowledged changes when nobody joining later may want them, and stops the timer when all is well.
@@ -357,7 +376,7 @@ impl Writer {
         if !proxy.afford(cx, 0) {
             return;
         }
-        let to = core::mem::take(&mut proxy.locators);
+        let to = proxy.address.direct();
         let audience = proxy.audience(self.entity, &to);
         let (mut gone, mut batch, mut sent_any) = (Vec::new(), Batch::new(audience), false);
         for sequence in missing.iter().take_while(|sequence| *sequence <= self.last) {
@@ -384,7 +403,6 @@ impl Writer {
         let gaps = gaps(audience.entity(), self.entity, &gone);
         if let Some(proxy) = self.readers.get_mut(index) {
             proxy.afford(cx, REPAIR_OVERHEAD);
-            proxy.locators.clone_from(&to);
         }
         if sent_any || !gaps.is_empty() {
             let heartbeat = self.heartbeat(audience.entity(), true);
@@ -416,7 +434,7 @@ impl Writer {
             return Some(());
         };
         let total = change.total(cx);
-        let to = core::mem::take(&mut proxy.locators);
+        let to = proxy.address.direct();
         let audience = proxy.audience(self.entity, &to);
         let wanted = nack.missing.iter().map(|number| number.0).take_while(|number| *number <= total);
         let mut sent_any = false;
@@ -439,7 +457,6 @@ impl Writer {
             };
             audience.send(cx, |message| message.heartbeat_frag(&heartbeat));
         }
-        proxy.locators = to;
         Some(())
     }
 
@@ -449,7 +466,7 @@ impl Writer {
             return;
         }
         let lagging = self.readers.iter().filter(|reader| reader.reliable && reader.acknowledged < self.last);
-        let to: BTreeSet<Locator> = lagging.flat_map(|reader| &reader.locators).copied().collect();
+        let to: BTreeSet<Locator> = lagging.flat_map(|reader| reader.address.direct()).collect();
         if to.is_empty() {
             self.heartbeat_at = None;
             return;

@@ -7,11 +7,29 @@ use super::outgoing::Audience;
 use crate::outbox::Context;
 use crate::{EntityId, Guid, Locator, SequenceNumber};
 
+/// Where a matched reader is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReaderAddress {
+    /// Its unicast address; none when it announced none that we can send to.
+    pub(crate) unicast: Vec<Locator>,
+    /// A group that it and others listen to.
+    pub(crate) group: Option<Locator>,
+    /// A faster way within the machine, see [`crate::Participant::set_route`].
+    pub(crate) route: Option<Locator>,
+}
+
+impl ReaderAddress {
+    /// Where to send what concerns this reader alone.
+    pub(super) fn direct(&self) -> Vec<Locator> {
+        self.route.map_or_else(|| self.unicast.clone(), |route| Vec::from([route]))
+    }
+}
+
 /// A matched remote reader.
 #[derive(Debug)]
 pub(super) struct ReaderProxy {
     pub(super) guid: Guid,
-    pub(super) locators: Vec<Locator>,
+    pub(super) address: ReaderAddress,
     pub(super) reliable: bool,
     /// The first change that concerns this reader: later than the past for a volatile one.
     pub(super) start: SequenceNumber,
@@ -31,10 +49,10 @@ pub(super) struct ReaderProxy {
 const ANSWERS_AT_ONCE: u32 = 8;
 
 impl ReaderProxy {
-    pub(super) fn new(guid: Guid, locators: Vec<Locator>, reliable: bool, start: SequenceNumber) -> Self {
+    pub(super) fn new(guid: Guid, address: ReaderAddress, reliable: bool, start: SequenceNumber) -> Self {
         Self {
             guid,
-            locators,
+            address,
             reliable,
             start,
             acknowledged: start.previous(),
@@ -47,9 +65,9 @@ impl ReaderProxy {
         }
     }
 
-    /// Sending to this reader alone; `locators` are a copy of its own.
-    pub(super) fn audience<'a>(&self, writer: EntityId, locators: &'a [Locator]) -> Audience<'a> {
-        Audience { writer, reader: Some(self.guid), to: locators }
+    /// Sending to this reader alone; `to` is its own address.
+    pub(super) fn audience<'a>(&self, writer: EntityId, to: &'a [Locator]) -> Audience<'a> {
+        Audience { writer, reader: Some(self.guid), to }
     }
 
     /// Notes how far the reader has come; true when that is further than before.

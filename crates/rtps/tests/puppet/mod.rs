@@ -78,6 +78,7 @@ impl Puppet {
             default_multicast: Vec::new(),
             name: None,
             user_data: Vec::new(),
+            machine_address: None,
         }
     }
 

@@ -106,7 +106,8 @@ impl World {
             metatraffic_unicast: vec![Locator::udp_v4([10, 0, 0, host], 7410)],
             default_unicast: vec![Locator::udp_v4([10, 0, 0, host], 7411)],
             announce_to: vec![GROUP],
-            local_addresses: vec![[10, 0, 0, host]],
+            reach: rtps::Reach { local_addresses: vec![[10, 0, 0, host].into()], ..rtps::Reach::default() },
+            machine_address: None,
             partition_rule: rtps::partition::PartitionRule::FastDds,
             fragment_size: rtps::FRAGMENT_SIZE_MAX,
             limits: Limits::default(),
@@ -163,11 +164,8 @@ impl World {
         }
         let source = self.hosts[from].address;
         for host in 0..self.hosts.len() {
-            let is_target = if to.is_multicast() {
-                host != from
-            } else {
-                to.as_udp_v4().map(|(ip, _)| ip) == self.hosts[host].address.as_udp_v4().map(|(ip, _)| ip)
-            };
+            let is_target =
+                if to.is_multicast() { host != from } else { to.ip() == self.hosts[host].address.ip() };
             if !is_target || self.random.chance(self.faults.loss) {
                 continue;
             }
@@ -262,7 +260,12 @@ impl World {
 }
 
 pub(crate) fn endpoint(topic: &str, qos: &Qos) -> EndpointConfig {
-    EndpointConfig { topic: topic.into(), type_name: "Number".into(), is_keyed: false, qos: qos.clone() }
+    EndpointConfig {
+        topic: topic.into(),
+        type_name: "Number".into(),
+        qos: qos.clone(),
+        ..EndpointConfig::default()
+    }
 }
 
 pub(crate) fn best_effort() -> Qos {

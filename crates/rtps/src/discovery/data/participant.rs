@@ -7,7 +7,7 @@ use super::{
 use crate::Endianness;
 use crate::message::Cursor;
 use crate::parameter::{ParameterListWriter, pid};
-use crate::{EntityId, Guid, Lease, Locator, VendorId};
+use crate::{EntityId, Guid, Lease, Locator, MachineAddress, VENDOR_STILLWATT, VendorId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -39,6 +39,8 @@ pub struct ParticipantData {
     pub name: Option<String>,
     /// Free octets of its application.
     pub user_data: Vec<u8>,
+    /// Where on its machine it is; only of Stillwatt participants.
+    pub machine_address: Option<MachineAddress>,
 }
 
 impl ParticipantData {
@@ -69,6 +71,12 @@ impl ParticipantData {
         if !self.user_data.is_empty() {
             list.octets(pid::USER_DATA, &self.user_data);
         }
+        if let Some(address) = self.machine_address {
+            list.value(pid::MACHINE_ADDRESS, |value| {
+                value.bytes(&address.machine);
+                value.bytes(&address.process);
+            });
+        }
         list.finish();
     }
 
@@ -92,10 +100,13 @@ impl ParticipantData {
             default_multicast: Vec::new(),
             name: None,
             user_data: Vec::new(),
+            machine_address: None,
         };
         for (id, value) in list.iter() {
             data.set(id, value, list.order())?;
         }
+        // Other vendors' parameters of this number mean something else.
+        data.machine_address = data.machine_address.filter(|_| data.vendor == VENDOR_STILLWATT);
         match data.guid.entity {
             EntityId::PARTICIPANT => Ok(data),
             EntityId::UNKNOWN => Err(DiscoveryDataError::Missing(pid::PARTICIPANT_GUID)),
@@ -140,6 +151,14 @@ impl ParticipantData {
             pid::PARTICIPANT_LEASE => self.lease = Lease::from_wire(read(id, value, order, Cursor::time)?),
             pid::ENTITY_NAME => self.name = Some(read(id, value, order, name)?),
             pid::USER_DATA => self.user_data = read(id, value, order, user_data)?,
+            pid::MACHINE_ADDRESS => {
+                let octets = <[u8; 32]>::try_from(value).ok();
+                self.machine_address = octets.map(|octets| {
+                    let half =
+                        |from: usize| core::array::from_fn(|i| octets.get(from + i).copied().unwrap_or(0));
+                    MachineAddress { machine: half(0), process: half(16) }
+                });
+            }
             // The key once more, for receivers that look at nothing else.
             pid::KEY_HASH => {}
             _ => skip_unknown(id)?,
