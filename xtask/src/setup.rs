@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "I/O shell: installs packages and compiles the Fast DDS peer")]
+#![expect(clippy::disallowed_methods, reason = "I/O shell: installs packages and compiles the peers")]
 //! Installs what the tests need and nothing that the product needs.
 //!
 //! Everything is looked for first, so a second run changes nothing, prints nothing and takes no time.
@@ -30,6 +30,9 @@ const PACKAGES: &[Package] = &[
         sign: Sign::File("/usr/include/fastdds/dds/domain/DomainParticipant.hpp"),
     },
     Package { name: "libfastcdr-dev", sign: Sign::File("/usr/include/fastcdr/Cdr.h") },
+    Package { name: "cyclonedds-dev", sign: Sign::File("/usr/include/dds/dds.h") },
+    Package { name: "cyclonedds-tools", sign: Sign::Program("idlc") },
+    Package { name: "gcc", sign: Sign::Program("gcc") },
     Package { name: "g++", sign: Sign::Program("g++") },
     Package { name: "iproute2", sign: Sign::Program("ip") },
     Package { name: "util-linux", sign: Sign::Program("nsenter") },
@@ -67,7 +70,9 @@ impl fmt::Display for SetupError {
 pub(crate) fn run() -> Result<(), SetupError> {
     install_packages()?;
     install_cyclone()?;
-    compile_fast_peer()
+    compile_fast_peer()?;
+    compile_fast_bench()?;
+    compile_cyclone_bench()
 }
 
 fn install_packages() -> Result<(), SetupError> {
@@ -144,6 +149,42 @@ fn compile_fast_peer() -> Result<(), SetupError> {
     compile.arg("-o").arg(&program).args(["-lfastrtps", "-lfastcdr"]);
     step("compiling the Fast DDS peer", &mut compile)?;
     write("placing types.xml", &types, &xml)
+}
+
+fn bench_sources() -> std::path::PathBuf {
+    workspace::root().join("peers/bench")
+}
+
+fn compile_fast_bench() -> Result<(), SetupError> {
+    let (source, program) =
+        (bench_sources().join("fastdds.cpp"), workspace::peers_dir().join("bench_fastdds"));
+    if newest(&[&program]) > newest(&[&source]) {
+        return Ok(());
+    }
+    eprintln!("setup: compiling Fast DDS for the benches");
+    let mut compile = Command::new("g++");
+    compile.args(["-std=c++17", "-O2", "-Wall", "-Wextra"]).arg(source).arg("-o").arg(program);
+    step("compiling Fast DDS for the benches", compile.args(["-lfastrtps", "-lfastcdr"]))
+}
+
+fn compile_cyclone_bench() -> Result<(), SetupError> {
+    let (source, types) = (bench_sources().join("cyclone.c"), bench_sources().join("bench.idl"));
+    let program = workspace::peers_dir().join("bench_cyclone");
+    if newest(&[&program]) > newest(&[&source, &types]) {
+        return Ok(());
+    }
+    eprintln!("setup: compiling Cyclone DDS for the benches");
+    let generated = workspace::peers_dir().join("idl");
+    fs::create_dir_all(&generated).map_err(|error| SetupError::Step {
+        step: "making a folder for the output of idlc".into(),
+        detail: format!("{}: {error}", generated.display()),
+    })?;
+    let mut translate = Command::new("idlc");
+    step("translating bench.idl", translate.arg(types).current_dir(&generated))?;
+    let mut compile = Command::new("gcc");
+    compile.args(["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-I"]).arg(&generated);
+    compile.arg(source).arg(generated.join("bench.c")).arg("-o").arg(program).arg("-lddsc");
+    step("compiling Cyclone DDS for the benches", &mut compile)
 }
 
 /// The latest change of these files; a missing one counts as never changed.
