@@ -129,11 +129,7 @@ impl Target for UntypedSubscriber {
         };
         let hasher = structure.clone().filter(|_| is_keyed).map(|structure| {
             KeyHasher(Arc::new(move |payload, is_key| {
-                let value = match is_key {
-                    true => DynamicValue::key_from_payload(&structure, payload),
-                    false => DynamicValue::from_payload(&structure, payload),
-                };
-                value.and_then(|value| value.key_hash()).ok()
+                DynamicValue::key_hash_of_payload(&structure, payload, is_key).ok()
             }))
         });
         let config = config(topic, &type_name, is_keyed, qos);

@@ -54,7 +54,7 @@ pub(crate) fn cdr(input: &Input, variants: &[Variant]) -> TokenStream {
             }
 
             #[inline]
-            fn end_max(start: usize) -> ::core::option::Option<usize> {
+            fn end_max(start: #cdr::Extent) -> ::core::option::Option<#cdr::Extent> {
                 <u32 as #cdr::Cdr>::end_max(start)
             }
         }

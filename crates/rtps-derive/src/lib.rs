@@ -7,13 +7,19 @@
 //! |---|---|---|
 //! | `#[dds(name = "module::Name")]` | type | its name on the wire; default: the Rust name |
 //! | `#[dds(crate = path)]` | type | where the `rtps` crate is; default: `::rtps` |
+//! | `#[dds(extensibility = "final")]` | struct | how it may change: `final` (the default), `appendable`, `mutable` |
 //! | `#[dds(key)]` | field | part of the instance key |
 //! | `#[dds(max = 15)]` | `String` or `Vec` field | most octets or elements, checked both ways |
+//! | `#[dds(id = 7)]` | field | its identifier; default: one above that of the field before, from 0 |
+//! | `#[dds(must_understand)]` | field | a reader of a mutable type that does not know it refuses the sample |
+//!
+//! A field of type `Option<T>`, written so, is an optional member.
 //!
 //! An enum travels as a 32-bit number: the discriminant, which is an integer literal or one above the one before.
 
 mod enumeration;
 mod input;
+mod member;
 mod structure;
 
 use input::{Input, Shape};
@@ -97,6 +103,11 @@ mod tests {
             ("#[dds(nam = \"x\")] struct A { a: u8 }", "expected `name"),
             ("#[dds(name = \"\")] struct A { a: u8 }", "at least one character"),
             ("struct A { #[dds(kee)] a: u8 }", "expected `key`"),
+            ("#[dds(extensibility = \"open\")] struct A { a: u8 }", "expected \"final\""),
+            ("#[dds(extensibility = \"final\")] enum A { B }", "only structs"),
+            ("struct A { #[dds(key)] a: Option<u8> }", "cannot be an `Option`"),
+            ("struct A { #[dds(id = 1)] a: u8, #[dds(id = 1)] b: u8 }", "that of another field"),
+            ("struct A { #[dds(id = 268435456)] a: u8 }", "above 2^28 - 1"),
             ("struct A { #[dds(max = \"3\")] a: String }", "expected integer literal"),
             ("struct A { #[dds(max = 4294967296)] a: String }", "number too large"),
             ("enum A { #[dds(key)] B }", "variants take no `dds` attribute"),

@@ -1,6 +1,7 @@
 //! The implementations for structs. Pure.
 
-use crate::input::{Field, Input};
+use crate::input::{Extensibility, Field, Input};
+use crate::member::Part;
 use proc_macro2::TokenStream;
 use quote::quote;
 
@@ -8,43 +9,38 @@ use quote::quote;
 pub(crate) fn cdr(input: &Input, fields: &[Field]) -> TokenStream {
     let Input { ident, name, krate, .. } = input;
     let cdr = quote!(#krate::cdr);
-    let parts: Vec<Part<'_>> = fields.iter().map(|field| Part { field, cdr: &cdr }).collect();
-    let keyed = fields.iter().any(|field| field.key);
-    let types = fields.iter().map(|field| &field.ty);
-    let zeros = parts.iter().map(Part::zero);
-    let members = parts.iter().map(Part::described);
-    let (encodes, decodes): (Vec<_>, Vec<_>) =
-        parts.iter().map(|part| (part.encode(false), part.decode(false))).unzip();
-    let ends = parts.iter().map(|part| part.end_max(false));
-    let in_key: Vec<bool> = fields.iter().map(|field| field.key || !keyed).collect();
-    let key_encodes = parts.iter().zip(&in_key).filter(|(_, key)| **key).map(|(part, _)| part.encode(true));
-    let key_decodes =
-        parts.iter().zip(&in_key).map(|(part, key)| if *key { part.decode(true) } else { part.zero() });
-    let key_ends = parts.iter().zip(&in_key).filter(|(_, key)| **key).map(|(part, _)| part.end_max(true));
+    let layout = Layout::new(input, fields, &cdr);
+    let extensibility = &layout.extensibility;
+    let size_min = layout.size_min();
+    let (zeros, members) = (layout.parts.iter().map(Part::zero), layout.parts.iter().map(Part::described));
+    let (encode, encode_key) = (layout.encode(false), layout.encode(true));
+    let (decode, decode_key) = (layout.decode(false), layout.decode(true));
+    let (end_max, key_end_max) = (layout.end_max(false), layout.end_max(true));
     quote! {
         #[automatically_derived]
         impl #cdr::Cdr for #ident {
-            const SIZE_MIN: usize = 0 #(+ <#types as #cdr::Cdr>::SIZE_MIN)*;
+            const SIZE_MIN: usize = #size_min;
+            const EXTENSIBILITY: #cdr::Extensibility = #extensibility;
 
             #[inline]
             fn encode(
                 &self,
                 encoder: &mut #cdr::Encoder<'_>,
             ) -> ::core::result::Result<(), #cdr::CdrError> {
-                #(#encodes)*
-                ::core::result::Result::Ok(())
+                #encode
             }
 
             #[inline]
             fn decode(
                 decoder: &mut #cdr::Decoder<'_>,
             ) -> ::core::result::Result<Self, #cdr::CdrError> {
-                ::core::result::Result::Ok(Self { #(#decodes,)* })
+                #decode
             }
 
             fn described() -> #cdr::derived::Type {
                 #cdr::derived::Type::Struct(#cdr::derived::StructType::of_derived(
                     #name,
+                    #extensibility,
                     #cdr::derived::vec![#(#members),*],
                 ))
             }
@@ -54,10 +50,8 @@ pub(crate) fn cdr(input: &Input, fields: &[Field]) -> TokenStream {
             }
 
             #[inline]
-            fn end_max(start: usize) -> ::core::option::Option<usize> {
-                let end = start;
-                #(#ends)*
-                ::core::option::Option::Some(end)
+            fn end_max(start: #cdr::Extent) -> ::core::option::Option<#cdr::Extent> {
+                #end_max
             }
 
             #[inline]
@@ -65,22 +59,19 @@ pub(crate) fn cdr(input: &Input, fields: &[Field]) -> TokenStream {
                 &self,
                 encoder: &mut #cdr::Encoder<'_>,
             ) -> ::core::result::Result<(), #cdr::CdrError> {
-                #(#key_encodes)*
-                ::core::result::Result::Ok(())
+                #encode_key
             }
 
             #[inline]
             fn decode_key_part(
                 decoder: &mut #cdr::Decoder<'_>,
             ) -> ::core::result::Result<Self, #cdr::CdrError> {
-                ::core::result::Result::Ok(Self { #(#key_decodes,)* })
+                #decode_key
             }
 
             #[inline]
-            fn key_part_end_max(start: usize) -> ::core::option::Option<usize> {
-                let end = start;
-                #(#key_ends)*
-                ::core::option::Option::Some(end)
+            fn key_part_end_max(start: #cdr::Extent) -> ::core::option::Option<#cdr::Extent> {
+                #key_end_max
             }
         }
     }
@@ -91,12 +82,14 @@ pub(crate) fn dds_type(input: &Input, fields: &[Field]) -> TokenStream {
     let Input { ident, name, krate, .. } = input;
     let cdr = quote!(#krate::cdr);
     let keyed = fields.iter().any(|field| field.key);
-    let members = fields.iter().map(|field| Part { field, cdr: &cdr }.described());
-    let (encode, decode, size) = if keyed {
+    let layout = Layout::new(input, fields, &cdr);
+    let extensibility = &layout.extensibility;
+    let members = layout.parts.iter().map(Part::described);
+    let (encode, decode, end) = if keyed {
         (
             quote!(#cdr::Cdr::encode_key_part(self, encoder)),
             quote!(#cdr::Cdr::decode_key_part(decoder)),
-            quote!(<Self as #cdr::Cdr>::key_part_end_max(0)),
+            quote!(<Self as #cdr::Cdr>::key_part_end_max(start)),
         )
     } else {
         (
@@ -105,7 +98,7 @@ pub(crate) fn dds_type(input: &Input, fields: &[Field]) -> TokenStream {
                 ::core::result::Result::Ok(())
             }),
             quote!({ let _ = decoder; ::core::result::Result::Ok(<Self as #cdr::Cdr>::zero()) }),
-            quote!(::core::option::Option::Some(0)),
+            quote!(::core::option::Option::Some(start)),
         )
     };
     quote! {
@@ -130,70 +123,142 @@ pub(crate) fn dds_type(input: &Input, fields: &[Field]) -> TokenStream {
             }
 
             #[inline]
-            fn key_max_size() -> ::core::option::Option<usize> {
-                #size
+            fn key_end_max(start: #cdr::Extent) -> ::core::option::Option<#cdr::Extent> {
+                #end
             }
 
             fn structure() -> #cdr::derived::Arc<#cdr::derived::StructType> {
-                #cdr::derived::StructType::of_derived(#name, #cdr::derived::vec![#(#members),*])
+                #cdr::derived::StructType::of_derived(
+                    #name,
+                    #extensibility,
+                    #cdr::derived::vec![#(#members),*],
+                )
             }
         }
     }
 }
 
-/// The code for one field.
-struct Part<'a> {
-    field: &'a Field,
+/// The members of a struct and how they lie.
+struct Layout<'a> {
+    kind: Extensibility,
+    extensibility: TokenStream,
+    parts: Vec<Part<'a>>,
     cdr: &'a TokenStream,
+    keyed: bool,
 }
 
-impl Part<'_> {
+impl<'a> Layout<'a> {
+    fn new(input: &Input, fields: &'a [Field], cdr: &'a TokenStream) -> Self {
+        Self {
+            kind: input.extensibility,
+            parts: fields.iter().map(|field| Part { field, cdr, kind: input.extensibility }).collect(),
+            extensibility: input.extensibility.tokens(cdr),
+            cdr,
+            keyed: fields.iter().any(|field| field.key),
+        }
+    }
+
+    /// A member counts in a key if it is a key member, or if there are none.
+    fn is_wanted(&self, part: &Part<'_>, of_key: bool) -> bool {
+        !of_key || part.field.key || !self.keyed
+    }
+
+    /// The members that count, by identifier.
+    fn by_id(&self, of_key: bool) -> Vec<&Part<'a>> {
+        let mut parts: Vec<_> = self.parts.iter().filter(|part| self.is_wanted(part, of_key)).collect();
+        parts.sort_by_key(|part| part.field.id);
+        parts
+    }
+
+    fn size_min(&self) -> TokenStream {
+        let (cdr, types) = (self.cdr, self.parts.iter().map(Part::size_min));
+        let whole = quote!(0 #(+ #types)*);
+        match self.kind {
+            Extensibility::Final => whole,
+            Extensibility::Appendable => quote!(#cdr::derived::size_min_appendable(#whole)),
+            Extensibility::Mutable => quote!(4),
+        }
+    }
+
     fn encode(&self, of_key: bool) -> TokenStream {
-        let (Field { ident, name, ty, .. }, cdr) = (self.field, self.cdr);
-        let encode = match (self.field.max, of_key) {
-            (Some(max), _) => quote!(<#ty as #cdr::Bounded>::encode_bounded(&self.#ident, #max, encoder)),
-            (None, true) => quote!(<#ty as #cdr::Cdr>::encode_key_part(&self.#ident, encoder)),
-            (None, false) => quote!(<#ty as #cdr::Cdr>::encode(&self.#ident, encoder)),
+        let (cdr, extensibility) = (self.cdr, &self.extensibility);
+        let wanted: Vec<_> = self.parts.iter().filter(|part| self.is_wanted(part, of_key)).collect();
+        let members = wanted.iter().map(|part| part.encode(of_key));
+        let in_order = quote!(#(#members)* ::core::result::Result::Ok(()));
+        let is_sorted = wanted.is_sorted_by_key(|part| part.field.id);
+        let body = if is_sorted {
+            in_order
+        } else {
+            let by_id = self.by_id(of_key);
+            let sorted = by_id.iter().map(|part| part.encode(of_key));
+            quote! {
+                if encoder.is_key_hash() {
+                    #(#sorted)*
+                    return ::core::result::Result::Ok(());
+                }
+                #in_order
+            }
         };
-        quote!(#cdr::derived::member(#name, #encode)?;)
+        if self.kind == Extensibility::Final {
+            return body;
+        }
+        quote!(encoder.structure(#extensibility, |encoder: &mut #cdr::Encoder<'_>| { #body }))
     }
 
     fn decode(&self, of_key: bool) -> TokenStream {
-        let (Field { ident, name, ty, .. }, cdr) = (self.field, self.cdr);
-        let decode = match (self.field.max, of_key) {
-            (Some(max), _) => quote!(<#ty as #cdr::Bounded>::decode_bounded(#max, decoder)),
-            (None, true) => quote!(<#ty as #cdr::Cdr>::decode_key_part(decoder)),
-            (None, false) => quote!(<#ty as #cdr::Cdr>::decode(decoder)),
+        let (cdr, extensibility) = (self.cdr, &self.extensibility);
+        let body = if self.kind == Extensibility::Mutable {
+            self.decode_headed(of_key)
+        } else {
+            let members = self.parts.iter().map(|part| match self.is_wanted(part, of_key) {
+                true => part.decode_in_order(of_key),
+                false => part.zero(),
+            });
+            quote!(::core::result::Result::Ok(Self { #(#members,)* }))
         };
-        quote!(#ident: #cdr::derived::member(#name, #decode)?)
+        if self.kind == Extensibility::Final {
+            return body;
+        }
+        quote!(decoder.structure(#extensibility, |decoder: &mut #cdr::Decoder<'_>| { #body }))
     }
 
-    fn zero(&self) -> TokenStream {
-        let (Field { ident, ty, .. }, cdr) = (self.field, self.cdr);
-        quote!(#ident: <#ty as #cdr::Cdr>::zero())
-    }
-
-    fn end_max(&self, of_key: bool) -> TokenStream {
-        let (ty, cdr) = (&self.field.ty, self.cdr);
-        match (self.field.max, of_key) {
-            (Some(max), _) => quote!(let end = <#ty as #cdr::Bounded>::bounded_end_max(end, #max)?;),
-            (None, true) => quote!(let end = <#ty as #cdr::Cdr>::key_part_end_max(end)?;),
-            (None, false) => quote!(let end = <#ty as #cdr::Cdr>::end_max(end)?;),
+    fn decode_headed(&self, of_key: bool) -> TokenStream {
+        let (wanted, others): (Vec<_>, Vec<_>) =
+            self.parts.iter().partition(|part| self.is_wanted(part, of_key));
+        let (cdr, slots) = (self.cdr, wanted.iter().map(|part| part.slot()));
+        let arms = wanted.iter().map(|part| part.decode_headed(of_key));
+        let unwanted = others.iter().map(|part| part.field.id);
+        let members = self.parts.iter().map(|part| match self.is_wanted(part, of_key) {
+            true => part.take_slot(),
+            false => part.zero(),
+        });
+        quote! {
+            #(#slots)*
+            decoder.members(|header: #cdr::MemberHeader, decoder: &mut #cdr::Decoder<'_>| {
+                match header.id {
+                    #(#arms)*
+                    #(#unwanted => {})*
+                    _ => header.skip()?,
+                }
+                ::core::result::Result::Ok(())
+            })?;
+            ::core::result::Result::Ok(Self { #(#members,)* })
         }
     }
 
-    fn described(&self) -> TokenStream {
-        let (Field { name, ty, key, .. }, cdr) = (self.field, self.cdr);
-        let described = match self.field.max {
-            Some(max) => quote!(<#ty as #cdr::Bounded>::bounded_described(#max)),
-            None => quote!(<#ty as #cdr::Cdr>::described()),
-        };
+    fn end_max(&self, of_key: bool) -> TokenStream {
+        let parts = self.by_id(of_key);
+        if parts.iter().any(|part| part.field.optional) {
+            return quote!({
+                let _ = start;
+                ::core::option::Option::None
+            });
+        }
+        let ends = parts.iter().map(|part| part.end_max(of_key));
         quote! {
-            #cdr::derived::Member {
-                name: #cdr::derived::String::from(#name),
-                ty: #described,
-                key: #key,
-            }
+            let end = start;
+            #(#ends)*
+            ::core::option::Option::Some(end)
         }
     }
 }

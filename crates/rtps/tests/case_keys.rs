@@ -60,7 +60,7 @@ fn parse_type(text: &str) -> Arc<StructType> {
             "string" => Type::String { max: None },
             other => panic!("the cases have no type {other}"),
         };
-        Member { name: name.into(), ty, key }
+        Member { key, ..Member::new(name, ty) }
     });
     StructType::new("case", members.collect()).unwrap()
 }
@@ -192,7 +192,7 @@ impl Keyed {
             }
             None => {
                 status.disposed = true;
-                sample.encode_key(&mut rtps::cdr::start_payload(&mut payload)).unwrap();
+                sample.key_to_payload(&mut payload).unwrap();
             }
         }
         let instance = Some(sample.key_hash().unwrap());

@@ -65,6 +65,7 @@ fn value_to_json(ty: &Type, value: &Value) -> Json {
         }
         (_, Value::Enum(number)) => Json::from(*number),
         (_, Value::Struct(value)) => to_json(value),
+        (_, Value::Absent) => Json::Null,
         // A list under a type that is no list cannot come out of a checked sample.
         (_, Value::List(_)) => Json::Null,
     }
@@ -99,7 +100,10 @@ fn struct_from_json(
                 ("this name".to_owned(), format!("a member (there are {})", known.join(", ")));
             return Err(SampleJsonError { place, found, expected });
         };
-        let value = value_from_json(&member.ty, json, &place)?;
+        let value = match json {
+            Json::Null if member.is_optional => Value::Absent,
+            json => value_from_json(&member.ty, json, &place)?,
+        };
         sample.set(name, value).map_err(|error| SampleJsonError {
             found: "the value".to_owned(),
             expected: format!("of type {} ({error})", member.ty),
@@ -233,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     fn structure() -> Arc<StructType> {
-        let member = |name: &str, ty| Member { name: name.to_owned(), ty, key: false };
+        let member = |name: &str, ty| Member::new(name, ty);
         let inner = StructType::new("Inner", vec![member("x", Type::Float32)]).unwrap();
         let mode = EnumType::new("Mode", vec![("SLOW".to_owned(), 0), ("FAST".to_owned(), 5)]).unwrap();
         let boxed = |ty| Box::new(ty);

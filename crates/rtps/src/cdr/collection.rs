@@ -1,7 +1,7 @@
 //! CDR of strings, sequences and arrays, bounded or not (DDS-XTypes 7.4.1, 7.4.3). Pure.
 
-use super::value::{decode_array, number_end};
-use super::{Cdr, CdrError, Decoder, Encoder, KEY_SIZE_COUNTED_MAX};
+use super::value::decode_array;
+use super::{Cdr, CdrError, Decoder, Encoder, Extent};
 use crate::types::Type;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -27,7 +27,7 @@ pub trait Bounded: Cdr {
 
     /// [`Cdr::end_max`] under a bound.
     #[doc(hidden)]
-    fn bounded_end_max(start: usize, max: u32) -> Option<usize>;
+    fn bounded_end_max(start: Extent, max: u32) -> Option<Extent>;
 
     /// [`Cdr::encode`] under a bound.
     ///
@@ -65,19 +65,6 @@ pub(crate) fn check_length(length: usize, max: u32) -> Result<(), CdrError> {
     }
 }
 
-/// Where `count` values end at most, each of which ends where `end_max` says.
-pub(crate) fn repeated_end(
-    start: usize,
-    count: u32,
-    end_max: impl Fn(usize) -> Option<usize>,
-) -> Option<usize> {
-    let mut end = start;
-    for _ in 0..count {
-        end = end_max(end).filter(|end| *end <= KEY_SIZE_COUNTED_MAX)?;
-    }
-    Some(end)
-}
-
 impl Cdr for String {
     const SIZE_MIN: usize = 4;
 
@@ -101,7 +88,7 @@ impl Cdr for String {
     }
 
     #[inline]
-    fn end_max(_start: usize) -> Option<usize> {
+    fn end_max(_start: Extent) -> Option<Extent> {
         None
     }
 }
@@ -119,9 +106,9 @@ impl Bounded for String {
     }
 
     #[inline]
-    fn bounded_end_max(start: usize, max: u32) -> Option<usize> {
+    fn bounded_end_max(start: Extent, max: u32) -> Option<Extent> {
         let octets = usize::try_from(max).ok()?.checked_add(1)?;
-        number_end(start, 4)?.checked_add(octets).filter(|end| *end <= KEY_SIZE_COUNTED_MAX)
+        start.number(4)?.plus(octets)
     }
 }
 
@@ -154,7 +141,7 @@ impl<T: Cdr> Cdr for Vec<T> {
     }
 
     #[inline]
-    fn end_max(_start: usize) -> Option<usize> {
+    fn end_max(_start: Extent) -> Option<Extent> {
         None
     }
 }
@@ -171,8 +158,8 @@ impl<T: Cdr> Bounded for Vec<T> {
         Type::Sequence { element: Box::new(T::described()), max: Some(max) }
     }
 
-    fn bounded_end_max(start: usize, max: u32) -> Option<usize> {
-        repeated_end(number_end(start, 4)?, max, T::end_max)
+    fn bounded_end_max(start: Extent, max: u32) -> Option<Extent> {
+        start.collection(T::PRIMITIVE)?.number(4)?.repeated(max, T::end_max)
     }
 }
 
@@ -209,8 +196,12 @@ impl<T: Cdr, const N: usize> Cdr for [T; N] {
         core::array::from_fn(|_| T::zero())
     }
 
-    fn end_max(start: usize) -> Option<usize> {
-        repeated_end(start, u32::try_from(N).ok()?, T::end_max)
+    fn end_max(start: Extent) -> Option<Extent> {
+        Self::flat_end_max(start.collection(T::PRIMITIVE)?)
+    }
+
+    fn flat_end_max(start: Extent) -> Option<Extent> {
+        start.repeated(u32::try_from(N).ok()?, T::flat_end_max)
     }
 
     #[inline]

@@ -5,11 +5,11 @@ use super::{CdrError, Endianness, NESTING_MAX, Representation};
 /// Reads CDR from a slice; alignment counts from the slice's first octet.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
-    bytes: &'a [u8],
-    position: usize,
-    endianness: Endianness,
-    representation: Representation,
-    depth: u32,
+    pub(super) bytes: &'a [u8],
+    pub(super) position: usize,
+    pub(super) endianness: Endianness,
+    pub(super) representation: Representation,
+    pub(super) depth: u32,
 }
 
 impl<'a> Decoder<'a> {
@@ -159,9 +159,13 @@ impl<'a> Decoder<'a> {
         self.read_bytes(count.saturating_mul(SIZE)).map(|bytes| bytes.as_chunks().0)
     }
 
-    /// Reads a collection: one level deeper, and in XCDR2 within the octets that it says it has.
+    /// Reads what [`Encoder::collection`](super::Encoder::collection) wrote: one level deeper, and in XCDR2 within the
+    /// octets that it says it has.
+    ///
+    /// # Errors
+    /// As `read`, when its size is more than the octets left, or below [`NESTING_MAX`] levels.
     #[inline]
-    pub(crate) fn collection<T>(
+    pub fn collection<T>(
         &mut self,
         primitive: bool,
         read: impl FnOnce(&mut Self) -> Result<T, CdrError>,
@@ -181,10 +185,21 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    fn delimited<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, CdrError>) -> Result<T, CdrError> {
+    pub(super) fn delimited<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, CdrError>,
+    ) -> Result<T, CdrError> {
         let size = self.read_length(1)?;
+        self.within(self.position.saturating_add(size), read)
+    }
+
+    /// Reads up to the position `end` and goes on there, whatever was left before.
+    pub(super) fn within<T>(
+        &mut self,
+        end: usize,
+        read: impl FnOnce(&mut Self) -> Result<T, CdrError>,
+    ) -> Result<T, CdrError> {
         let all = self.bytes;
-        let end = self.position.saturating_add(size);
         let Some(within) = all.get(..end) else { return Err(self.truncated(end)) };
         self.bytes = within;
         let value = read(self);
@@ -206,7 +221,7 @@ impl<'a> Decoder<'a> {
     }
 
     #[inline]
-    fn aligned(&self, size: usize) -> usize {
+    pub(super) fn aligned(&self, size: usize) -> usize {
         align_up(self.position, size.min(self.representation.align_max()))
     }
 

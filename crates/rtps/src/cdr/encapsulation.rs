@@ -1,6 +1,6 @@
 //! The four octets before every serialized payload: representation and byte order (RTPS 10.2). Pure.
 
-use super::{CdrError, Endianness};
+use super::{CdrError, Endianness, Extensibility};
 
 /// Which rules of DDS-XTypes 7.4 lay out a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +25,31 @@ impl Representation {
 /// What a payload holds after its encapsulation header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadForm {
-    /// One sample of a final type.
+    /// A sample of a final type; in XCDR1 of an appendable one as well.
     Plain(Representation),
-    /// A list of parameters, as discovery uses (RTPS 9.4.2.11).
-    ParameterList,
+    /// A sample of an appendable type in XCDR2, which begins with its size.
+    Delimited,
+    /// A sample of a mutable type. In XCDR1 also the parameters of discovery (RTPS 9.4.2.11).
+    ParameterList(Representation),
+}
+
+impl PayloadForm {
+    /// The form of samples of a type of this extensibility.
+    pub const fn of(extensibility: Extensibility, representation: Representation) -> Self {
+        match (extensibility, representation) {
+            (Extensibility::Mutable, _) => Self::ParameterList(representation),
+            (Extensibility::Appendable, Representation::Xcdr2) => Self::Delimited,
+            _ => Self::Plain(representation),
+        }
+    }
+
+    /// The rules that lay it out.
+    pub const fn representation(self) -> Representation {
+        match self {
+            Self::Plain(representation) | Self::ParameterList(representation) => representation,
+            Self::Delimited => Representation::Xcdr2,
+        }
+    }
 }
 
 /// The encapsulation header: form and byte order of a payload.
@@ -47,7 +68,8 @@ impl Encapsulation {
     pub const CDR_LE: Self =
         Self { form: PayloadForm::Plain(Representation::Xcdr1), endianness: Endianness::Little };
     /// A parameter list, least significant octet first: what our discovery writes.
-    pub const PL_CDR_LE: Self = Self { form: PayloadForm::ParameterList, endianness: Endianness::Little };
+    pub const PL_CDR_LE: Self =
+        Self { form: PayloadForm::ParameterList(Representation::Xcdr1), endianness: Endianness::Little };
 
     /// The representation identifier.
     pub const fn identifier(self) -> u16 {
@@ -58,8 +80,10 @@ impl Encapsulation {
         order
             | match self.form {
                 PayloadForm::Plain(Representation::Xcdr1) => 0x0000,
-                PayloadForm::ParameterList => 0x0002,
+                PayloadForm::ParameterList(Representation::Xcdr1) => 0x0002,
                 PayloadForm::Plain(Representation::Xcdr2) => 0x0006,
+                PayloadForm::Delimited => 0x0008,
+                PayloadForm::ParameterList(Representation::Xcdr2) => 0x000a,
             }
     }
 
@@ -69,22 +93,27 @@ impl Encapsulation {
         [high, low, 0, 0]
     }
 
-    /// Splits a payload into its header and what follows. The option octets are ignored.
+    /// Splits a payload into its header and what follows, without the padding at the end that the header tells of
+    /// (DDS-XTypes 7.6.3.1.2).
     ///
     /// # Errors
-    /// When the header is cut off, or names an encapsulation other than plain CDR, parameter list and plain XCDR2.
+    /// When the header is cut off, or names an encapsulation that is none of XCDR1 or XCDR2.
     pub fn split(payload: &[u8]) -> Result<(Self, &[u8]), CdrError> {
-        let Some(([high, low, _, _], body)) = payload.split_first_chunk::<4>() else {
+        let Some(([high, low, _, options], body)) = payload.split_first_chunk::<4>() else {
             return Err(CdrError::NoEncapsulation { length: payload.len() });
         };
         let identifier = u16::from_be_bytes([*high, *low]);
         let form = match identifier & !1 {
             0x0000 => PayloadForm::Plain(Representation::Xcdr1),
-            0x0002 => PayloadForm::ParameterList,
+            0x0002 => PayloadForm::ParameterList(Representation::Xcdr1),
             0x0006 => PayloadForm::Plain(Representation::Xcdr2),
+            0x0008 => PayloadForm::Delimited,
+            0x000a => PayloadForm::ParameterList(Representation::Xcdr2),
             _ => return Err(CdrError::Encapsulation { identifier }),
         };
         let endianness = if identifier & 1 == 0 { Endianness::Big } else { Endianness::Little };
+        let padding = usize::from(options & 3);
+        let body = body.get(..body.len().saturating_sub(padding)).unwrap_or(body);
         Ok((Self { form, endianness }, body))
     }
 }
@@ -102,11 +131,11 @@ mod tests {
                 Ok((header, body)) => {
                     assert_eq!(header.to_bytes(), [high, low, 0, 0]);
                     assert_eq!(body, [7]);
-                    assert!(matches!(identifier, 0..=3 | 6 | 7));
+                    assert!(matches!(identifier, 0..=3 | 6..=11));
                 }
                 Err(error) => {
                     assert_eq!(error, CdrError::Encapsulation { identifier });
-                    assert!(!matches!(identifier, 0..=3 | 6 | 7));
+                    assert!(!matches!(identifier, 0..=3 | 6..=11));
                 }
             }
         }

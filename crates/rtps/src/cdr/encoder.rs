@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 /// Appends CDR to a buffer; alignment counts from the buffer's length at creation.
 #[derive(Debug)]
 pub struct Encoder<'a> {
-    out: &'a mut Vec<u8>,
-    origin: usize,
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) origin: usize,
     endianness: Endianness,
-    representation: Representation,
+    pub(super) representation: Representation,
+    pub(super) is_key_hash: bool,
 }
 
 impl<'a> Encoder<'a> {
@@ -17,7 +18,19 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub fn new(out: &'a mut Vec<u8>, endianness: Endianness, representation: Representation) -> Self {
         let origin = out.len();
-        Self { out, origin, endianness, representation }
+        Self { out, origin, endianness, representation, is_key_hash: false }
+    }
+
+    /// An encoder of a key that is to be hashed: the most significant octet first, structs as if they were final.
+    #[inline]
+    pub(super) fn of_key_hash(out: &'a mut Vec<u8>, representation: Representation) -> Self {
+        Self { is_key_hash: true, ..Self::new(out, Endianness::Big, representation) }
+    }
+
+    /// Whether a key hash is made from what is appended: key members then go in the order of their identifiers.
+    #[inline]
+    pub fn is_key_hash(&self) -> bool {
+        self.is_key_hash
     }
 
     /// The byte order.
@@ -126,9 +139,13 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Appends a collection; XCDR2 puts the size in octets before one whose elements are not primitive.
+    /// Appends a sequence or array (and in XCDR2 a map), which `write` writes with its length if it has one. XCDR2
+    /// puts the size in octets before one whose elements are not primitive. Arrays of arrays are one collection.
+    ///
+    /// # Errors
+    /// As `write`, or when the size does not fit 32 bits.
     #[inline]
-    pub(crate) fn collection(
+    pub fn collection(
         &mut self,
         primitive: bool,
         write: impl FnOnce(&mut Self) -> Result<(), CdrError>,
@@ -136,18 +153,43 @@ impl<'a> Encoder<'a> {
         if primitive || self.representation == Representation::Xcdr1 {
             return write(self);
         }
-        self.write_u32(0);
+        self.delimited(write)
+    }
+
+    /// Appends the size in octets of what `write` appends, then that.
+    pub(super) fn delimited(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), CdrError>,
+    ) -> Result<(), CdrError> {
+        self.align(4);
+        let at = self.out.len();
+        self.out.extend_from_slice(&[0; 4]);
         let start = self.out.len();
         write(self)?;
         let length = self.out.len() - start;
-        let size = u32::try_from(length).map_err(|_| CdrError::LengthRange { length })?;
-        let bytes = match self.endianness {
-            Endianness::Little => size.to_le_bytes(),
-            Endianness::Big => size.to_be_bytes(),
-        };
-        if let Some(header) = start.checked_sub(4).and_then(|at| self.out.get_mut(at..start)) {
-            header.copy_from_slice(&bytes);
-        }
+        self.patch_u32(at, u32::try_from(length).map_err(|_| CdrError::LengthRange { length })?);
         Ok(())
+    }
+
+    /// Overwrites two octets.
+    pub(super) fn patch_u16(&mut self, at: usize, value: u16) {
+        let bytes = match self.endianness {
+            Endianness::Little => value.to_le_bytes(),
+            Endianness::Big => value.to_be_bytes(),
+        };
+        if let Some(space) = self.out.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+            *space = bytes;
+        }
+    }
+
+    /// Overwrites four octets.
+    pub(super) fn patch_u32(&mut self, at: usize, value: u32) {
+        let bytes = match self.endianness {
+            Endianness::Little => value.to_le_bytes(),
+            Endianness::Big => value.to_be_bytes(),
+        };
+        if let Some(space) = self.out.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+            *space = bytes;
+        }
     }
 }

@@ -33,22 +33,43 @@ pub enum CdrError {
         length: usize,
     },
     /// The encapsulation is one that we do not decode.
-    #[error(
-        "encapsulation 0x{identifier:04x} is not supported: have the writer use plain CDR (0x0000, 0x0001) or \
-         plain XCDR2 (0x0006, 0x0007), that is, a final type"
-    )]
+    #[error("encapsulation 0x{identifier:04x} is not supported: have the writer use XCDR1 or XCDR2")]
     Encapsulation {
         /// The representation identifier on the wire.
         identifier: u16,
     },
-    /// A parameter list arrived where a plain sample was expected.
+    /// The encapsulation is that of a type of another extensibility.
     #[error(
-        "encapsulation 0x{identifier:04x} is a parameter list, not a plain sample: declare the writer's type final"
+        "encapsulation 0x{identifier:04x} carries no {extensibility:?} type: \
+         give the type the same extensibility on both sides"
     )]
-    ParameterList {
+    Form {
         /// The representation identifier on the wire.
         identifier: u16,
+        /// That of the reader's type.
+        extensibility: super::Extensibility,
     },
+    /// A member that must be understood is none of the reader's type.
+    #[error(
+        "the sample has a member {id:#x} that must be understood, and the type has none: update the type"
+    )]
+    NotUnderstood {
+        /// The member's identifier.
+        id: u32,
+    },
+    /// The header before an optional member is that of another member.
+    #[error(
+        "expected the header of optional member {expected:#x}, found {found:x?}: is the type the sender's?"
+    )]
+    MemberId {
+        /// The member's identifier in the type.
+        expected: u32,
+        /// The one found; none at the end of a parameter list.
+        found: Option<u32>,
+    },
+    /// A sample of a mutable type without a member of its key.
+    #[error("the sample has no value of this key member")]
+    KeyMissing,
     /// A boolean that is neither 0 nor 1.
     #[error("{value} is not a boolean: 0 or 1 expected")]
     Bool {

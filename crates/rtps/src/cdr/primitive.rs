@@ -1,7 +1,6 @@
 //! CDR of numbers, booleans and characters (DDS-XTypes 7.4.1). Pure.
 
-use super::value::number_end;
-use super::{Cdr, CdrError, Decoder, Encoder, Endianness};
+use super::{Cdr, CdrError, Decoder, Encoder, Endianness, Extent};
 use crate::types::Type;
 use alloc::vec::Vec;
 
@@ -34,8 +33,8 @@ macro_rules! number {
             }
 
             #[inline]
-            fn end_max(start: usize) -> Option<usize> {
-                number_end(start, $size)
+            fn end_max(start: Extent) -> Option<Extent> {
+                start.number($size)
             }
 
             #[inline]
@@ -109,8 +108,8 @@ impl Cdr for u8 {
     }
 
     #[inline]
-    fn end_max(start: usize) -> Option<usize> {
-        number_end(start, 1)
+    fn end_max(start: Extent) -> Option<Extent> {
+        start.number(1)
     }
 
     #[inline]
@@ -161,8 +160,8 @@ impl Cdr for bool {
     }
 
     #[inline]
-    fn end_max(start: usize) -> Option<usize> {
-        number_end(start, 1)
+    fn end_max(start: Extent) -> Option<Extent> {
+        start.number(1)
     }
 }
 
@@ -199,7 +198,7 @@ impl Cdr for char {
     }
 
     #[inline]
-    fn end_max(start: usize) -> Option<usize> {
-        number_end(start, 1)
+    fn end_max(start: Extent) -> Option<Extent> {
+        start.number(1)
     }
 }

@@ -289,7 +289,7 @@ fn a_claimed_length_allocates_nothing() {
     assert_eq!(from_payload::<Vec<Everything>>(&payload), Err(claim.clone()));
     assert_eq!(from_payload::<String>(&payload), Err(claim.clone()));
     let ty = Type::Sequence { element: Type::Bool.into(), max: None };
-    assert_eq!(Value::decode(&ty, &mut open_payload(&payload).unwrap()), Err(claim));
+    assert_eq!(Value::decode(&ty, &mut open_payload(Extensibility::Final, &payload).unwrap()), Err(claim));
 }
 
 /// A bound is checked both ways, and the error names the member and both numbers.
@@ -356,8 +356,10 @@ fn impossible_values_are_refused() {
     );
     assert_eq!(from_payload::<String>(&le(&[0, 0, 0, 0])), Ok(String::new()));
     assert_eq!(from_payload::<u32>(&le(&[1, 0, 0])), Err(CdrError::Truncated { needed: 4, available: 3 }));
-    assert_eq!(from_payload::<u8>(&[0, 3, 0, 0, 1]), Err(CdrError::ParameterList { identifier: 3 }));
-    assert_eq!(from_payload::<u8>(&[0, 9, 0, 0, 1]), Err(CdrError::Encapsulation { identifier: 9 }));
+    let form = |identifier| Err(CdrError::Form { identifier, extensibility: Extensibility::Final });
+    assert_eq!(from_payload::<u8>(&[0, 3, 0, 0, 1]), form(3));
+    assert_eq!(from_payload::<u8>(&[0, 9, 0, 0, 1]), form(9));
+    assert_eq!(from_payload::<u8>(&[0, 13, 0, 0, 1]), Err(CdrError::Encapsulation { identifier: 13 }));
     assert_eq!(from_payload::<u8>(&le(&[1, 0, 0, 0])), Ok(1));
 }
 
@@ -403,23 +405,32 @@ fn keys_are_hashed_by_their_maximum_size() {
         #[dds(key)]
         c: u8,
     }
-    assert_eq!(Fits::key_max_size(), Some(16));
-    assert_eq!(Fits::structure().key_max_size(), Some(16));
+    let end =
+        |end: fn(Extent) -> Option<Extent>| end(Extent::start(Representation::Xcdr1)).map(Extent::octets);
+    assert_eq!(end(Fits::key_end_max), Some(16));
+    assert_eq!(end(|start| Fits::structure().key_end_max(start)), Some(16));
     let plain = Fits { node: "n1".into() }.key_hash().unwrap();
     assert_eq!(plain.to_string(), "000000036e3100000000000000000000");
-    assert_eq!(Exceeds::key_max_size(), Some(17));
+    assert_eq!(end(Exceeds::key_end_max), Some(17));
     assert_ne!(Exceeds { node: "n1".into() }.key_hash().unwrap(), plain);
-    assert_eq!(PaddingExceeds::key_max_size(), Some(17));
-    assert_eq!(PaddingExceeds { a: 1, b: 2, c: 3 }.key_hash(), {
+    assert_eq!(end(PaddingExceeds::key_end_max), Some(17));
+    let padded_key = PaddingExceeds { a: 1, b: 2, c: 3 };
+    assert_eq!(padded_key.key_hash(), {
         let key = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3];
-        KeyHash::compute(None, |encoder| {
+        KeyHash::compute(Representation::Xcdr1, None, |encoder| {
             encoder.write_bytes(&key);
             Ok(())
         })
     });
-    assert_eq!(Padded::key_max_size(), Some(0));
+    // XCDR2 aligns to 4 only, so that the same key fits.
+    let hash = padded_key.key_hash_in(Representation::Xcdr2).unwrap();
+    assert_eq!(hash.0, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0]);
+    assert_eq!(end(Padded::key_end_max), Some(0));
     assert_eq!(padded().key_hash(), Ok(KeyHash::default()));
-    assert_eq!(Everything::key_max_size(), Everything::structure().key_max_size());
+    for representation in [Representation::Xcdr1, Representation::Xcdr2] {
+        let start = Extent::start(representation);
+        assert_eq!(Everything::key_end_max(start), Everything::structure().key_end_max(start));
+    }
 }
 
 /// Sequences within sequences end at the nesting bound instead of at the end of the stack.
@@ -432,7 +443,8 @@ fn nesting_is_bounded() {
         })
     };
     let payload = [&[0, 1, 0, 0][..], &[1, 0, 0, 0].repeat(40)].concat();
-    let decode = |levels| Value::decode(&nested(levels), &mut open_payload(&payload).unwrap());
+    let decode =
+        |levels| Value::decode(&nested(levels), &mut open_payload(Extensibility::Final, &payload).unwrap());
     assert_eq!(decode(NESTING_MAX), Err(CdrError::StringZero));
     assert_eq!(decode(NESTING_MAX + 1), Err(CdrError::TooDeep));
 }

@@ -1,7 +1,7 @@
 //! What every encodable Rust type provides. Pure.
 
 use super::decoder::align_up;
-use super::{CdrError, Decoder, Encoder};
+use super::{CdrError, Decoder, Encoder, Extensibility, KEY_SIZE_COUNTED_MAX, Representation};
 use crate::types::Type;
 use alloc::vec::Vec;
 
@@ -23,6 +23,9 @@ pub trait Cdr: Sized {
     #[doc(hidden)]
     const PRIMITIVE: bool = false;
 
+    /// How a struct may change.
+    const EXTENSIBILITY: Extensibility = Extensibility::Final;
+
     /// Appends the value.
     ///
     /// # Errors
@@ -41,9 +44,9 @@ pub trait Cdr: Sized {
     /// The value of members that a message leaves out: zero, empty, the first enumerator.
     fn zero() -> Self;
 
-    /// Where a value ends at most when encoded from `start` on, in octets and in plain CDR. `None` when that is
-    /// unbounded or beyond [`KEY_SIZE_COUNTED_MAX`](super::KEY_SIZE_COUNTED_MAX).
-    fn end_max(start: usize) -> Option<usize>;
+    /// Where a value ends at most when encoded from `start` on, in the form that a key hash is made from. `None` when
+    /// that is unbounded or beyond [`KEY_SIZE_COUNTED_MAX`].
+    fn end_max(start: Extent) -> Option<Extent>;
 
     /// [`Cdr::encode`] of what the value contributes to a key: of a struct with key members, only those.
     ///
@@ -65,7 +68,13 @@ pub trait Cdr: Sized {
 
     /// [`Cdr::end_max`] of what [`Cdr::encode_key_part`] writes.
     #[inline]
-    fn key_part_end_max(start: usize) -> Option<usize> {
+    fn key_part_end_max(start: Extent) -> Option<Extent> {
+        Self::end_max(start)
+    }
+
+    /// [`Cdr::end_max`] of an element of an array; an array of arrays is one array of more dimensions.
+    #[doc(hidden)]
+    fn flat_end_max(start: Extent) -> Option<Extent> {
         Self::end_max(start)
     }
 
@@ -120,8 +129,51 @@ pub(super) fn decode_array<T: Cdr, const N: usize>(
     failure.map_or(Ok(items), Err)
 }
 
-/// Where `size` octets end that are aligned to their own size in plain CDR.
-#[inline]
-pub(crate) fn number_end(start: usize, size: usize) -> Option<usize> {
-    Some(align_up(start, size).saturating_add(size))
+/// A position that is the most that values before it can need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    octets: usize,
+    representation: Representation,
+}
+
+impl Extent {
+    /// Before all values.
+    pub fn start(representation: Representation) -> Self {
+        Self { octets: 0, representation }
+    }
+
+    /// Octets up to it.
+    pub fn octets(self) -> usize {
+        self.octets
+    }
+
+    /// After `size` octets more. `None` beyond [`KEY_SIZE_COUNTED_MAX`].
+    pub(crate) fn plus(self, size: usize) -> Option<Self> {
+        let octets = self.octets.saturating_add(size);
+        (octets <= KEY_SIZE_COUNTED_MAX).then_some(Self { octets, ..self })
+    }
+
+    /// After a number of `size` octets, which is aligned.
+    pub(crate) fn number(self, size: usize) -> Option<Self> {
+        let octets = align_up(self.octets, size.min(self.representation.align_max()));
+        Self { octets, ..self }.plus(size)
+    }
+
+    /// After what comes before the elements of a collection, which XCDR2 tells the size of unless they are primitive.
+    pub(crate) fn collection(self, primitive: bool) -> Option<Self> {
+        if primitive || self.representation == Representation::Xcdr1 { Some(self) } else { self.number(4) }
+    }
+
+    /// After `count` values, each of which ends where `end_max` says.
+    pub(crate) fn repeated(self, count: u32, end_max: impl Fn(Self) -> Option<Self>) -> Option<Self> {
+        let mut end = self;
+        for _ in 0..count {
+            let next = end_max(end)?;
+            if next == end {
+                break;
+            }
+            end = next;
+        }
+        Some(end)
+    }
 }

@@ -1,7 +1,8 @@
 //! CDR of values of types known at run time: the same octets as the derived types (DDS-XTypes 7.4). Pure.
 
 use super::{DynamicValue, Member, StructType, Type, Value, element_count};
-use crate::cdr::{Cdr, CdrError, Decoder, Encoder, check_length};
+use crate::cdr::{Cdr, CdrError, Decoder, Encoder, Extensibility, check_length};
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,6 +37,7 @@ impl Value {
             }
             Self::List(items) => encode_list(items, ty, encoder),
             Self::Struct(value) => value.encode(encoder),
+            Self::Absent => Err(CdrError::Mismatch { expected: format!("{ty}"), found: self.form() }),
         }
     }
 
@@ -123,7 +125,7 @@ impl DynamicValue {
         self.encode_members(encoder, Value::encode_key_part, |member| member.key)
     }
 
-    /// Reads what [`DynamicValue::encode_key`] wrote; the other members are [`Value::zero`].
+    /// Reads what [`DynamicValue::encode_key`] wrote; the other members are [`Value::missing`].
     ///
     /// # Errors
     /// As [`DynamicValue::decode`].
@@ -137,12 +139,31 @@ impl DynamicValue {
         encode: fn(&Value, &Type, &mut Encoder<'_>) -> Result<(), CdrError>,
         is_wanted: impl Fn(&Member) -> bool,
     ) -> Result<(), CdrError> {
-        for (member, value) in self.structure().members().iter().zip(self.values()) {
-            if is_wanted(member) {
-                encode(value, &member.ty, encoder).map_err(|error| error.in_member(&member.name))?;
+        let structure = self.structure();
+        let extensibility = structure.extensibility();
+        let wanted = structure.identified().zip(self.values()).filter(|((_, member), _)| is_wanted(member));
+        let is_sorted = encoder.is_key_hash() && !structure.has_ascending_ids();
+        encoder.structure(extensibility, |encoder| {
+            let mut append = |id, member: &Member, value: &Value| {
+                let header = StructType::header(id, member);
+                let appended = if member.is_optional {
+                    let value = Some(value).filter(|value| **value != Value::Absent);
+                    encoder.optional_member(extensibility, header, value, |value, encoder| {
+                        encode(value, &member.ty, encoder)
+                    })
+                } else {
+                    encoder.member(extensibility, header, |encoder| encode(value, &member.ty, encoder))
+                };
+                appended.map_err(|error| error.in_member(&member.name))
+            };
+            if !is_sorted {
+                let mut wanted = wanted;
+                return wanted.try_for_each(|((id, member), value)| append(id, member, value));
             }
-        }
-        Ok(())
+            let mut wanted: Vec<_> = wanted.collect();
+            wanted.sort_by_key(|((id, _), _)| *id);
+            wanted.into_iter().try_for_each(|((id, member), value)| append(id, member, value))
+        })
     }
 }
 
@@ -152,15 +173,59 @@ fn decode_members(
     decode: fn(&Type, &mut Decoder<'_>) -> Result<Value, CdrError>,
     is_wanted: impl Fn(&Member) -> bool,
 ) -> Result<DynamicValue, CdrError> {
-    let value_of = |member: &Member| {
-        if is_wanted(member) {
-            decode(&member.ty, decoder).map_err(|error| error.in_member(&member.name))
-        } else {
-            Ok(Value::zero(&member.ty))
-        }
-    };
-    let values = structure.members().iter().map(value_of).collect::<Result<Vec<_>, _>>()?;
+    let extensibility = structure.extensibility();
+    let values = decoder.structure(extensibility, |decoder| match extensibility {
+        Extensibility::Mutable => decode_headed(structure, decoder, decode, is_wanted),
+        _ => decode_in_order(structure, decoder, decode, is_wanted),
+    })?;
     Ok(DynamicValue::from_values(Arc::clone(structure), values))
+}
+
+fn decode_in_order(
+    structure: &StructType,
+    decoder: &mut Decoder<'_>,
+    decode: fn(&Type, &mut Decoder<'_>) -> Result<Value, CdrError>,
+    is_wanted: impl Fn(&Member) -> bool,
+) -> Result<Vec<Value>, CdrError> {
+    let may_end = structure.extensibility() == Extensibility::Appendable;
+    let value_of = |(id, member): (u32, &Member)| {
+        if !is_wanted(member) || may_end && decoder.is_at_end() {
+            return Ok(Value::missing(member));
+        }
+        let value = if member.is_optional {
+            let value = decoder.optional_member(id, |decoder| decode(&member.ty, decoder));
+            value.map(|value| value.unwrap_or(Value::Absent))
+        } else {
+            decode(&member.ty, decoder)
+        };
+        value.map_err(|error| error.in_member(&member.name))
+    };
+    structure.identified().map(value_of).collect()
+}
+
+fn decode_headed(
+    structure: &StructType,
+    decoder: &mut Decoder<'_>,
+    decode: fn(&Type, &mut Decoder<'_>) -> Result<Value, CdrError>,
+    is_wanted: impl Fn(&Member) -> bool,
+) -> Result<Vec<Value>, CdrError> {
+    let mut slots: Vec<(u32, &Member, Option<Value>)> =
+        structure.identified().map(|(id, member)| (id, member, None)).collect();
+    decoder.members(|header, decoder| {
+        let Some((_, member, slot)) = slots.iter_mut().find(|(id, _, _)| *id == header.id) else {
+            return header.skip();
+        };
+        if is_wanted(member) {
+            *slot = Some(decode(&member.ty, decoder).map_err(|error| error.in_member(&member.name))?);
+        }
+        Ok(())
+    })?;
+    let value_of = |(_, member, slot): (u32, &Member, Option<Value>)| match slot {
+        Some(value) => Ok(value),
+        None if member.key => Err(CdrError::KeyMissing.in_member(&member.name)),
+        None => Ok(Value::missing(member)),
+    };
+    slots.into_iter().map(value_of).collect()
 }
 
 fn encode_list(items: &[Value], ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
@@ -172,7 +237,7 @@ fn encode_list(items: &[Value], ty: &Type, encoder: &mut Encoder<'_>) -> Result<
         Type::Array { element, .. } => encoder.collection(element.is_primitive(), |encoder| {
             items.iter().try_for_each(|item| item.encode(element, encoder))
         }),
-        _ => Err(CdrError::Mismatch { expected: alloc::format!("{ty}"), found: "a list" }),
+        _ => Err(CdrError::Mismatch { expected: format!("{ty}"), found: "a list" }),
     }
 }
 

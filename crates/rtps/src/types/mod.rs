@@ -13,7 +13,7 @@ mod value;
 pub use structure::{EnumType, Member, StructType, TypeError};
 pub use value::{DynamicValue, Value, ValueError};
 
-use crate::cdr::{number_end, repeated_end};
+use crate::cdr::Extent;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -89,6 +89,17 @@ impl Type {
         }
     }
 
+    /// The octets that its parts of fixed size take in memory, as a bound for [`Value::zero`].
+    pub(crate) fn size_fixed(&self) -> usize {
+        match self {
+            Self::Array { element, dimensions } => {
+                element_count(dimensions).saturating_mul(element.size_fixed())
+            }
+            Self::Struct(structure) => structure.size_fixed(),
+            other => other.size_min(),
+        }
+    }
+
     /// Whether XCDR2 counts it among the primitive types; an array counts as its element.
     pub(crate) fn is_primitive(&self) -> bool {
         match self {
@@ -104,26 +115,24 @@ impl Type {
     }
 
     /// As [`Cdr::end_max`](crate::cdr::Cdr::end_max).
-    pub(crate) fn end_max(&self, start: usize) -> Option<usize> {
+    pub(crate) fn end_max(&self, start: Extent) -> Option<Extent> {
         match self {
-            Self::String { max } => {
-                let octets = usize::try_from((*max)?).ok()?.checked_add(1)?;
-                number_end(start, 4)?.checked_add(octets)
-            }
+            Self::String { max } => start.number(4)?.plus(usize::try_from((*max)?).ok()?.checked_add(1)?),
             Self::Sequence { element, max } => {
-                repeated_end(number_end(start, 4)?, (*max)?, |start| element.end_max(start))
+                let elements = start.collection(element.is_primitive())?.number(4)?;
+                elements.repeated((*max)?, |start| element.end_max(start))
             }
             Self::Array { element, dimensions } => {
                 let count = u32::try_from(element_count(dimensions)).ok()?;
-                repeated_end(start, count, |start| element.end_max(start))
+                start.collection(element.is_primitive())?.repeated(count, |start| element.end_max(start))
             }
             Self::Struct(structure) => structure.end_max(start),
-            number => number_end(start, number.size_min()),
+            number => start.number(number.size_min()),
         }
     }
 
     /// As [`Cdr::key_part_end_max`](crate::cdr::Cdr::key_part_end_max).
-    pub(crate) fn key_part_end_max(&self, start: usize) -> Option<usize> {
+    pub(crate) fn key_part_end_max(&self, start: Extent) -> Option<Extent> {
         match self {
             Self::Struct(structure) => structure.key_part_end_max(start),
             whole => whole.end_max(start),

@@ -1,7 +1,7 @@
 //! Structs and enums known at run time, checked when made. Pure.
 
 use super::{Type, Value};
-use crate::cdr::{KEY_SIZE_COUNTED_MAX, NESTING_MAX};
+use crate::cdr::{Extensibility, Extent, MEMBER_ID_MAX, MemberHeader, NESTING_MAX};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -22,6 +22,26 @@ pub enum TypeError {
         /// The type.
         name: String,
         /// The name in question.
+        member: String,
+    },
+    /// A member's identifier is used twice or too large.
+    #[error(
+        "{name}.{member} has the identifier {id:#x}, which is above {MEMBER_ID_MAX:#x} or another's: change it"
+    )]
+    MemberId {
+        /// The type.
+        name: String,
+        /// The member.
+        member: String,
+        /// Its identifier.
+        id: u32,
+    },
+    /// A member of a key that may be absent.
+    #[error("{name}.{member} is a key member and optional: make it one of the two")]
+    KeyOptional {
+        /// The type.
+        name: String,
+        /// The member.
         member: String,
     },
     /// Two enumerators have the same number.
@@ -122,14 +142,29 @@ pub struct Member {
     pub ty: Type,
     /// Whether it is part of the key.
     pub key: bool,
+    /// Its identifier; `None` is one above that of the member before, and 0 for the first.
+    pub id: Option<u32>,
+    /// Whether a value may be without it.
+    pub is_optional: bool,
+    /// Whether a reader of a mutable type that does not know it must refuse the sample.
+    pub must_understand: bool,
+}
+
+impl Member {
+    /// A member that is neither key nor optional, with the next identifier.
+    pub fn new(name: impl Into<String>, ty: Type) -> Self {
+        Self { name: name.into(), ty, key: false, id: None, is_optional: false, must_understand: false }
+    }
 }
 
 /// A struct: what a topic carries, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructType {
     name: String,
+    extensibility: Extensibility,
     members: Vec<Member>,
-    size_min: usize,
+    /// Octets that its parts of fixed size take.
+    size_fixed: usize,
     depth: u32,
 }
 
@@ -137,40 +172,84 @@ impl StructType {
     /// The most octets that members of fixed size may take together; larger things are sequences.
     pub const SIZE_FIXED_MAX: usize = 64 << 20;
 
+    /// A final struct from its members in order of declaration.
+    ///
+    /// # Errors
+    /// When it has no members, a name or identifier is used twice, an array has no elements, a key member is optional,
+    /// or it is too large or too deep.
+    pub fn new(name: impl Into<String>, members: Vec<Member>) -> Result<Arc<Self>, TypeError> {
+        Self::extensible(name, Extensibility::Final, members)
+    }
+
     /// A struct from its members in order of declaration.
     ///
     /// # Errors
-    /// When it has no members, a name is used twice, an array has no elements, or it is too large or too deep.
-    pub fn new(name: impl Into<String>, members: Vec<Member>) -> Result<Arc<Self>, TypeError> {
-        let name = name.into();
-        if members.is_empty() {
+    /// As [`StructType::new`].
+    pub fn extensible(
+        name: impl Into<String>,
+        extensibility: Extensibility,
+        members: Vec<Member>,
+    ) -> Result<Arc<Self>, TypeError> {
+        let structure = Self::of_derived(name, extensibility, members);
+        let name = structure.name.clone();
+        if structure.members.is_empty() {
             return Err(TypeError::Empty { name });
         }
-        let mut names = BTreeSet::new();
-        for member in &members {
+        let (mut names, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        for (id, member) in structure.identified() {
+            let in_member = || (name.clone(), member.name.clone());
             if member.name.is_empty() || !names.insert(member.name.as_str()) {
-                return Err(TypeError::MemberName { name, member: member.name.clone() });
+                let (name, member) = in_member();
+                return Err(TypeError::MemberName { name, member });
+            }
+            if id > MEMBER_ID_MAX || !ids.insert(id) {
+                let (name, member) = in_member();
+                return Err(TypeError::MemberId { name, member, id });
+            }
+            if member.key && member.is_optional {
+                let (name, member) = in_member();
+                return Err(TypeError::KeyOptional { name, member });
             }
             if has_empty_array(&member.ty, NESTING_MAX) {
-                return Err(TypeError::ArrayEmpty { name, member: member.name.clone() });
+                let (name, member) = in_member();
+                return Err(TypeError::ArrayEmpty { name, member });
             }
         }
-        let structure = Self::of_derived(name, members);
         if structure.depth > NESTING_MAX {
-            return Err(TypeError::TooDeep { name: structure.name.clone() });
+            return Err(TypeError::TooDeep { name });
         }
-        if structure.size_min > Self::SIZE_FIXED_MAX {
-            return Err(TypeError::TooLarge { name: structure.name.clone() });
+        if structure.size_fixed > Self::SIZE_FIXED_MAX {
+            return Err(TypeError::TooLarge { name });
         }
         Ok(structure)
     }
 
     /// A struct that the compiler has checked.
     #[doc(hidden)]
-    pub fn of_derived(name: impl Into<String>, members: Vec<Member>) -> Arc<Self> {
-        let size_min = members.iter().fold(0, |sum: usize, member| sum.saturating_add(member.ty.size_min()));
+    pub fn of_derived(
+        name: impl Into<String>,
+        extensibility: Extensibility,
+        members: Vec<Member>,
+    ) -> Arc<Self> {
+        let fixed = members.iter().map(|member| member.ty.size_fixed());
+        let size_fixed = fixed.fold(0, usize::saturating_add);
         let depth = members.iter().map(|member| member.ty.depth()).max().unwrap_or(0).saturating_add(1);
-        Arc::new(Self { name: name.into(), members, size_min, depth })
+        Arc::new(Self { name: name.into(), extensibility, members, size_fixed, depth })
+    }
+
+    /// How it may change.
+    pub fn extensibility(&self) -> Extensibility {
+        self.extensibility
+    }
+
+    /// The members in order of declaration, with their identifiers.
+    pub fn identified(&self) -> impl Iterator<Item = (u32, &Member)> {
+        let mut next = 0;
+        self.members.iter().map(move |member| {
+            let id = member.id.unwrap_or(next);
+            next = id.saturating_add(1);
+            (id, member)
+        })
     }
 
     /// The type's name, by which readers and writers match.
@@ -193,20 +272,14 @@ impl StructType {
         self.members.iter().any(|member| member.key)
     }
 
-    /// The most octets of plain CDR that a key can take. `None` when that is unbounded or more than
-    /// [`KEY_SIZE_COUNTED_MAX`].
-    pub fn key_max_size(&self) -> Option<usize> {
-        self.key_members().try_fold(0, |end, member| member.ty.key_part_end_max(end)).filter(counted)
+    /// As [`DdsType::key_end_max`](crate::cdr::DdsType::key_end_max).
+    pub fn key_end_max(&self, start: Extent) -> Option<Extent> {
+        if self.is_keyed() { self.key_part_end_max(start) } else { Some(start) }
     }
 
     /// The default value of every member, in order.
     pub(crate) fn zero_values(&self) -> Vec<Value> {
-        self.members.iter().map(|member| Value::zero(&member.ty)).collect()
-    }
-
-    /// The members of the key of a topic of this type.
-    pub(crate) fn key_members(&self) -> impl Iterator<Item = &Member> {
-        self.members.iter().filter(|member| member.key)
+        self.members.iter().map(Value::missing).collect()
     }
 
     /// Whether a member counts when the struct is part of a key: all do, unless some are key members.
@@ -214,29 +287,59 @@ impl StructType {
         member.key || !self.is_keyed()
     }
 
+    /// Whether the order of declaration is that of the identifiers.
+    pub(crate) fn has_ascending_ids(&self) -> bool {
+        self.identified().map(|(id, _)| id).is_sorted()
+    }
+
+    /// What travels before a member.
+    pub(crate) fn header(id: u32, member: &Member) -> MemberHeader {
+        MemberHeader { id, must_understand: member.must_understand }
+    }
+
     pub(crate) fn size_min(&self) -> usize {
-        self.size_min
+        let whole = || {
+            let sizes =
+                self.members.iter().map(|member| if member.is_optional { 1 } else { member.ty.size_min() });
+            sizes.fold(0, usize::saturating_add)
+        };
+        match self.extensibility {
+            Extensibility::Final => whole(),
+            Extensibility::Appendable => whole().min(4),
+            Extensibility::Mutable => 4,
+        }
+    }
+
+    pub(crate) fn size_fixed(&self) -> usize {
+        self.size_fixed
     }
 
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    pub(crate) fn end_max(&self, start: usize) -> Option<usize> {
-        self.members.iter().try_fold(start, |end, member| member.ty.end_max(end)).filter(counted)
+    pub(crate) fn end_max(&self, start: Extent) -> Option<Extent> {
+        self.ends(start, |_| true, Type::end_max)
     }
 
-    pub(crate) fn key_part_end_max(&self, start: usize) -> Option<usize> {
-        self.members
-            .iter()
-            .filter(|member| self.is_key_part(member))
-            .try_fold(start, |end, member| member.ty.key_part_end_max(end))
-            .filter(counted)
+    pub(crate) fn key_part_end_max(&self, start: Extent) -> Option<Extent> {
+        self.ends(start, |member| self.is_key_part(member), Type::key_part_end_max)
     }
-}
 
-fn counted(size: &usize) -> bool {
-    *size <= KEY_SIZE_COUNTED_MAX
+    fn ends(
+        &self,
+        start: Extent,
+        is_wanted: impl Fn(&Member) -> bool,
+        end_max: fn(&Type, Extent) -> Option<Extent>,
+    ) -> Option<Extent> {
+        let mut members: Vec<(u32, &Member)> =
+            self.identified().filter(|(_, member)| is_wanted(member)).collect();
+        members.sort_by_key(|(id, _)| *id);
+        members.iter().try_fold(start, |end, (_, member)| match member.is_optional {
+            true => None,
+            false => end_max(&member.ty, end),
+        })
+    }
 }
 
 /// Whether an array without elements is anywhere in the type outside structs, which were checked when made. Beyond

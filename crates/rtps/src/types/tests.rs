@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 
 fn member(name: &str, ty: Type) -> Member {
-    Member { name: name.into(), ty, key: false }
+    Member::new(name, ty)
 }
 
 /// Types that cannot travel, or would cost too much to hold, are refused with the reason.

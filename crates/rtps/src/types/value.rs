@@ -1,7 +1,9 @@
 //! Values of types known at run time. Pure.
 
-use super::{StructType, Type, element_count};
-use crate::cdr::{CdrError, Decoder, Encoder, KeyHash, check_length, open_payload, start_payload};
+use super::{Member, StructType, Type, element_count};
+use crate::cdr::{
+    CdrError, Encapsulation, Extent, KeyHash, Representation, check_length, open_payload, write_payload,
+};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -46,6 +48,8 @@ pub enum Value {
     Enum(u32),
     /// Of [`Type::Struct`].
     Struct(DynamicValue),
+    /// An optional member that is not there.
+    Absent,
 }
 
 impl Value {
@@ -78,6 +82,11 @@ impl Value {
             Type::Enum(named) => Self::Enum(named.literals().first().map_or(0, |(_, number)| *number)),
             Type::Struct(structure) => Self::Struct(DynamicValue::zero(Arc::clone(structure))),
         }
+    }
+
+    /// What a member is when nothing is said of it: absent if it may be, else [`Value::zero`].
+    pub fn missing(member: &Member) -> Self {
+        if member.is_optional { Self::Absent } else { Self::zero(&member.ty) }
     }
 
     /// Any number as a `f64`, rounded where it must be; `None` for what is no number.
@@ -137,7 +146,13 @@ impl Value {
             Self::List(_) => "a list",
             Self::Enum(_) => "an enumerator",
             Self::Struct(_) => "a struct",
+            Self::Absent => "absent",
         }
+    }
+
+    /// Refuses a value that is not of the member's type.
+    pub(crate) fn check_member(&self, member: &Member) -> Result<(), CdrError> {
+        if member.is_optional && *self == Self::Absent { Ok(()) } else { self.check(&member.ty) }
     }
 
     /// Refuses a value that is not of the type.
@@ -270,7 +285,7 @@ impl DynamicValue {
                 known: names.join(", "),
             });
         };
-        value.check(&member.ty).map_err(|source| ValueError::Unfit {
+        value.check_member(member).map_err(|source| ValueError::Unfit {
             type_name: self.structure.name().to_owned(),
             member: name.to_owned(),
             source,
@@ -284,7 +299,33 @@ impl DynamicValue {
     /// # Errors
     /// As [`DynamicValue::encode_key`].
     pub fn key_hash(&self) -> Result<KeyHash, CdrError> {
-        KeyHash::compute(self.structure.key_max_size(), |encoder: &mut Encoder<'_>| self.encode_key(encoder))
+        self.key_hash_in(Representation::Xcdr1)
+    }
+
+    /// As [`DdsType::key_hash_in`](crate::cdr::DdsType::key_hash_in).
+    ///
+    /// # Errors
+    /// As [`DynamicValue::encode_key`].
+    pub fn key_hash_in(&self, representation: Representation) -> Result<KeyHash, CdrError> {
+        let end_max = self.structure.key_end_max(Extent::start(representation));
+        KeyHash::compute(representation, end_max, |encoder| self.encode_key(encoder))
+    }
+
+    /// As [`cdr::key_hash_of_payload`](crate::cdr::key_hash_of_payload).
+    ///
+    /// # Errors
+    /// As [`DynamicValue::from_payload`].
+    pub fn key_hash_of_payload(
+        structure: &Arc<StructType>,
+        payload: &[u8],
+        key_only: bool,
+    ) -> Result<KeyHash, CdrError> {
+        let representation = Encapsulation::split(payload)?.0.form.representation();
+        let value = match key_only {
+            true => Self::key_from_payload(structure, payload)?,
+            false => Self::from_payload(structure, payload)?,
+        };
+        value.key_hash_in(representation)
     }
 
     /// As [`cdr::to_payload`](crate::cdr::to_payload).
@@ -292,16 +333,23 @@ impl DynamicValue {
     /// # Errors
     /// As [`DynamicValue::encode`].
     pub fn to_payload(&self, out: &mut Vec<u8>) -> Result<(), CdrError> {
-        self.encode(&mut start_payload(out))
+        self.to_payload_in(Representation::Xcdr1, out)
+    }
+
+    /// As [`cdr::to_payload_in`](crate::cdr::to_payload_in).
+    ///
+    /// # Errors
+    /// As [`DynamicValue::encode`].
+    pub fn to_payload_in(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), CdrError> {
+        write_payload(self.structure.extensibility(), representation, out, |encoder| self.encode(encoder))
     }
 
     /// As [`cdr::from_payload`](crate::cdr::from_payload).
     ///
     /// # Errors
-    /// When the encapsulation is none of a plain sample, or as [`DynamicValue::decode`].
+    /// When the encapsulation is none of a sample of the type, or as [`DynamicValue::decode`].
     pub fn from_payload(structure: &Arc<StructType>, payload: &[u8]) -> Result<Self, CdrError> {
-        let mut decoder: Decoder<'_> = open_payload(payload)?;
-        Self::decode(structure, &mut decoder)
+        Self::decode(structure, &mut open_payload(structure.extensibility(), payload)?)
     }
 
     /// As [`cdr::key_to_payload`](crate::cdr::key_to_payload).
@@ -309,15 +357,26 @@ impl DynamicValue {
     /// # Errors
     /// As [`DynamicValue::encode_key`].
     pub fn key_to_payload(&self, out: &mut Vec<u8>) -> Result<(), CdrError> {
-        self.encode_key(&mut start_payload(out))
+        self.key_to_payload_in(Representation::Xcdr1, out)
+    }
+
+    /// As [`cdr::key_to_payload_in`](crate::cdr::key_to_payload_in).
+    ///
+    /// # Errors
+    /// As [`DynamicValue::encode_key`].
+    pub fn key_to_payload_in(
+        &self,
+        representation: Representation,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CdrError> {
+        write_payload(self.structure.extensibility(), representation, out, |encoder| self.encode_key(encoder))
     }
 
     /// As [`cdr::key_from_payload`](crate::cdr::key_from_payload).
     ///
     /// # Errors
-    /// When the encapsulation is none of a plain sample, or as [`DynamicValue::decode_key`].
+    /// When the encapsulation is none of a sample of the type, or as [`DynamicValue::decode_key`].
     pub fn key_from_payload(structure: &Arc<StructType>, payload: &[u8]) -> Result<Self, CdrError> {
-        let mut decoder: Decoder<'_> = open_payload(payload)?;
-        Self::decode_key(structure, &mut decoder)
+        Self::decode_key(structure, &mut open_payload(structure.extensibility(), payload)?)
     }
 }
