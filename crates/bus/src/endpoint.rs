@@ -130,8 +130,14 @@ impl Endpoint {
         }
     }
 
+    /// Sends what is held back to be sent with other samples.
+    pub(crate) fn flush(&self) {
+        self.core.with(|state| state.machine.flush(node::clock::monotonic(), self.entity));
+    }
+
     /// Waits until every reliable reader has acknowledged everything written; false after `timeout`.
     pub(crate) fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
+        self.flush();
         self.wait(timeout, |machine, _| machine.is_acknowledged(self.entity))
     }
 

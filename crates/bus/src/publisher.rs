@@ -106,6 +106,11 @@ impl<T: DdsType> Publisher<T> {
         self.endpoint.wait(timeout, |_, matched| matched.current >= count)
     }
 
+    /// Sends at once what the latency budget holds back.
+    pub fn flush(&self) {
+        self.endpoint.flush();
+    }
+
     /// Waits until every reliable subscriber has acknowledged everything written; false after `timeout`.
     pub fn wait_for_acknowledgements(&self, timeout: Duration) -> bool {
         self.endpoint.wait_for_acknowledgements(timeout)

@@ -30,6 +30,9 @@ pub struct Limits {
     /// Bytes that one reader can make a writer send again in one heartbeat period. Further requests are not answered
     /// until the next period, so that forged requests cannot flood the network.
     pub repair_bytes_max: usize,
+    /// Octets that a reliable keep-all writer has on their way before any is acknowledged, datagrams counting about 768
+    /// octets more than they hold. Further samples wait in its history.
+    pub flight_bytes_max: usize,
     /// Samples in a keep-all history without resource limits. A reliable write then waits, a reader stops
     /// acknowledging.
     pub keep_all_max: usize,
@@ -55,6 +58,7 @@ impl Default for Limits {
             sample_bytes_max: 64 << 20,
             partial_bytes_max: 96 << 20,
             repair_bytes_max: 8 << 20,
+            flight_bytes_max: 256 << 10,
             keep_all_max: 4096,
             instances_max: 65_536,
             outbox_max: 65_536,

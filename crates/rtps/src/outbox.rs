@@ -65,6 +65,7 @@ pub(crate) struct Context<'a> {
     pub(crate) prefix: crate::GuidPrefix,
     pub(crate) limits: &'a Limits,
     pub(crate) timing: &'a crate::Timing,
+    pub(crate) reach: &'a crate::Reach,
     pub(crate) fragment_size: u16,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) statistics: &'a mut Statistics,

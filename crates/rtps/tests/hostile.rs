@@ -68,6 +68,7 @@ fn limits() -> Limits {
         sample_bytes_max: 100_000,
         partial_bytes_max: 128 << 10,
         repair_bytes_max: 64 << 10,
+        flight_bytes_max: 4 << 10,
         keep_all_max: 128,
         instances_max: 128,
         outbox_max: 2048,

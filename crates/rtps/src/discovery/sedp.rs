@@ -406,6 +406,8 @@ impl Participant {
         let Some(writer) = self.writers.get_mut(&entity) else { return };
         if writer.unmatch_reader(guid) {
             let is_news = writer.may_block() || writer.is_acknowledged();
+            let deadline = writer.deadline();
+            self.note_deadline(deadline);
             self.tell(Event::Unmatched { local: entity, remote: guid });
             if is_news {
                 self.tell(Event::Acknowledged(entity));

@@ -91,6 +91,9 @@ impl Participant {
     /// Says goodbye to everyone. Drain the transmissions afterwards; the participant neither hears nor says anything
     /// more, since whatever it said would bring it back to life at its peers.
     pub fn close(&mut self, now: Instant) {
+        for writer in self.writers.keys().copied().collect::<Vec<_>>() {
+            self.flush(now, writer);
+        }
         let mut to = self.config.announce_to.clone();
         for locator in self.remote.participants.values().flat_map(|remote| &remote.metatraffic) {
             if !to.contains(locator) {

@@ -90,6 +90,7 @@ macro_rules! context {
             prefix: $self.config.prefix,
             limits: &$self.config.limits,
             timing: &$self.config.timing,
+            reach: &$self.config.reach,
             fragment_size: $self.config.fragment_size.clamp(1, FRAGMENT_SIZE_MAX),
             outbox: &mut $self.outbox,
             statistics: &mut $self.statistics,
@@ -236,6 +237,7 @@ impl Participant {
 
     /// Removes a writer and tells its peers.
     pub fn delete_writer(&mut self, now: Instant, writer: EntityId) {
+        self.flush(now, writer);
         if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
             self.events.forget(writer);
             self.retract_writer(now, writer);
@@ -287,6 +289,14 @@ impl Participant {
     pub fn set_route(&mut self, writer: EntityId, peer: GuidPrefix, route: Option<Locator>) {
         if let Some(writer) = self.writers.get_mut(&writer) {
             writer.set_route(peer, route);
+        }
+    }
+
+    /// Sends what a writer holds back to send it with others, see [`crate::qos::Qos::latency_budget`].
+    pub fn flush(&mut self, now: Instant, writer: EntityId) {
+        let mut cx = context!(self, now);
+        if let Some(writer) = self.writers.get_mut(&writer) {
+            writer.flush(&mut cx);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::outbox::{Context, Datagram};
 use crate::{EntityId, FragmentNumber, Guid, Locator, SequenceNumber, SequenceNumberSet, WireTime};
 
 /// Small submessages are packed into datagrams of about this size.
-const PACK_BYTES: usize = 1400;
+pub(super) const PACK_BYTES: usize = 1400;
 
 /// A change on its way out, borrowed from the application or the history.
 pub(super) struct Outgoing<'a> {
@@ -160,11 +160,7 @@ impl<'a> Batch<'a> {
                 datagram
             }
         };
-        let mut message = MessageWriter::append(&mut datagram.bytes);
-        // Without a time stamp the previous one in this datagram must not apply.
-        message.info_timestamp(change.timestamp.unwrap_or(WireTime::INVALID));
-        let (reader, writer) = (self.audience.entity(), self.audience.writer);
-        message.data(reader, writer, change.sequence, &change.inline(), change.body());
+        append(&mut datagram, self.audience.writer, self.audience.entity(), change);
         self.datagram = Some(datagram);
     }
 
@@ -174,6 +170,14 @@ impl<'a> Batch<'a> {
             cx.send(datagram);
         }
     }
+}
+
+/// Adds a change to a datagram that may hold others.
+pub(super) fn append(datagram: &mut Datagram, writer: EntityId, reader: EntityId, change: &Outgoing<'_>) {
+    let mut message = MessageWriter::append(&mut datagram.bytes);
+    // Without a time stamp the previous one in this datagram must not apply.
+    message.info_timestamp(change.timestamp.unwrap_or(WireTime::INVALID));
+    message.data(reader, writer, change.sequence, &change.inline(), change.body());
 }
 
 /// Says that `[start, end)` will never come.

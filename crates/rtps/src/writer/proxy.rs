@@ -34,7 +34,7 @@ pub(super) struct ReaderProxy {
     /// The first change that concerns this reader: later than the past for a volatile one.
     pub(super) start: SequenceNumber,
     /// Everything up to here has arrived there.
-    pub(super) acknowledged: SequenceNumber,
+    acknowledged: SequenceNumber,
     pub(super) acknack_count: Option<u32>,
     pub(super) nackfrag_count: Option<u32>,
     /// Answers given to bare questions since the reader last made progress, and when the last one went.
@@ -68,6 +68,11 @@ impl ReaderProxy {
     /// Sending to this reader alone; `to` is its own address.
     pub(super) fn audience<'a>(&self, writer: EntityId, to: &'a [Locator]) -> Audience<'a> {
         Audience { writer, reader: Some(self.guid), to }
+    }
+
+    /// Everything up to here has arrived there.
+    pub(super) fn acknowledged(&self) -> SequenceNumber {
+        self.acknowledged
     }
 
     /// Notes how far the reader has come; true when that is further than before.
