@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use rtps::{EntityId, Event, GuidPrefix, Locator, RawSample};
+use rtps::{Datagram, EntityId, Event, GuidPrefix, Locator, RawSample};
 use units::Instant;
 
 use super::{Engine, is_bus_thread, lock};
@@ -79,6 +79,8 @@ pub(crate) struct State {
     /// Readers with samples for their callback, each once. The bus thread that adds one delivers before it rests.
     ready: VecDeque<EntityId>,
     is_sending: bool,
+    /// Datagrams that are about to be sent.
+    burst: Vec<Datagram>,
 }
 
 /// Events kept for [`crate::Participant::take_events`]; older ones are dropped.
@@ -92,6 +94,9 @@ pub(crate) struct MemberPlace {
     /// The only interfaces that it sends multicast on; `None` for all.
     pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
 }
+
+/// Datagrams sent in one go before others may use the machine.
+const BURST_MAX: usize = 64;
 
 /// One participant of this process.
 #[derive(Debug)]
@@ -122,6 +127,7 @@ impl Member {
                 events_dropped: 0,
                 ready: VecDeque::new(),
                 is_sending: false,
+                burst: Vec::new(),
             }),
         }
     }
@@ -156,11 +162,13 @@ impl Member {
         state.take_events();
         if !state.is_sending {
             state.is_sending = true;
-            while let Some(datagram) = state.machine.poll_transmit() {
+            while state.take_burst() {
+                let mut burst = std::mem::take(&mut state.burst);
                 drop(state);
-                engine.send(self, &datagram);
+                engine.send(self, &burst);
                 state = self.lock();
-                state.machine.recycle_datagram(datagram);
+                burst.drain(..).for_each(|datagram| state.machine.recycle_datagram(datagram));
+                state.burst = burst;
             }
             state.is_sending = false;
         }
@@ -245,6 +253,16 @@ impl State {
             }
             self.events.push_back(event);
         }
+    }
+
+    /// Takes the next datagrams to send; false when there are none.
+    fn take_burst(&mut self) -> bool {
+        while self.burst.len() < BURST_MAX
+            && let Some(datagram) = self.machine.poll_transmit()
+        {
+            self.burst.push(datagram);
+        }
+        !self.burst.is_empty()
     }
 
     fn notify(&self, entity: EntityId) {

@@ -13,6 +13,7 @@
 
 mod member;
 mod poller;
+mod sending;
 mod threads;
 
 use std::cell::Cell;
@@ -24,13 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use node::thread::{JoinHandle, Role};
-use rtps::{Datagram, GuidPrefix, Locator, Reach};
+use rtps::{GuidPrefix, Locator, Reach};
 
 pub(crate) use member::{Callback, Hooks, Member, MemberPlace, State};
 pub(crate) use poller::{Poller, Source, Token};
 
 use crate::transport::{
-    DomainSockets, Groups, InProcess, Multicast, Transport, UdpSender, addresses, allowed, bind_user,
+    DomainSockets, Groups, InProcess, Multicast, UdpSender, addresses, allowed, bind_user,
 };
 use crate::{JoinError, Transports};
 
@@ -300,41 +301,6 @@ impl Engine {
     }
 
     // Traffic.
-
-    /// Sends one datagram of a member to each of its destinations.
-    pub(crate) fn send(self: &Arc<Self>, member: &Member, datagram: &Datagram) {
-        for to in &datagram.to {
-            if self.in_process.reaches(to) {
-                self.start_local_thread();
-                if self.in_process.send(to, &datagram.bytes).is_err() {
-                    self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
-                }
-                continue;
-            }
-            let sent = match (&member.place.interfaces, to.is_multicast()) {
-                (Some(interfaces), true) => self.udp.send_on(interfaces, to, &datagram.bytes),
-                _ => self.udp.send(to, &datagram.bytes),
-            };
-            if let Err(error) = sent {
-                let failures = self.counters.send_failures.fetch_add(1, Ordering::Relaxed);
-                // One line tells; the counter tells how often. Reliable protocols repair what was lost.
-                if failures == 0 {
-                    tracing::warn!(%to, %error, "cannot send on the bus; further failures are only counted");
-                }
-            }
-        }
-    }
-
-    fn start_local_thread(self: &Arc<Self>) {
-        if self.has_local_thread.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let engine = Arc::clone(self);
-        if let Err(error) = self.spawn(LOCAL, move || threads::local(&engine)) {
-            self.has_local_thread.store(false, Ordering::SeqCst);
-            tracing::warn!(%error, "participants of this process cannot reach each other");
-        }
-    }
 
     /// Gives a datagram to the participants that it concerns.
     pub(crate) fn dispatch(self: &Arc<Self>, domain: Option<u32>, from: Locator, bytes: &[u8]) {

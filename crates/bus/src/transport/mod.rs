@@ -12,7 +12,7 @@ use rtps::{Locator, LocatorKind};
 pub(crate) use groups::Groups;
 pub(crate) use in_process::InProcess;
 pub(crate) use interfaces::{addresses, allowed};
-pub(crate) use udp::{DomainSockets, GROUP, Multicast, UdpSender, bind_user};
+pub(crate) use udp::{DomainSockets, GROUP, Multicast, SEGMENTS_MAX, UdpSender, bind_user};
 
 /// Which way a sample came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,26 @@ mod conformance {
             sender.send(&Locator::udp_v4(GROUP.octets(), 9), &[1]).is_err(),
             "no interface for multicast"
         );
+    }
+
+    /// What the system cuts out of one call arrives as the datagrams that it was made of.
+    #[test]
+    fn udp_segments() {
+        #[expect(clippy::disallowed_methods, reason = "the receiving side of the test")]
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (receiver, socket) = (bind(), bind());
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (_, sender) = bind_user(socket, Multicast::default()).unwrap();
+        let to = Locator::udp_v4([127, 0, 0, 1], receiver.local_addr().unwrap().port());
+        let pieces: Vec<Vec<u8>> = (0..40).map(|number| vec![number; 1400]).collect();
+        assert!(UdpSender::takes_segments(&to) && UdpSender::segments_of(1400) >= 40);
+        assert!(!UdpSender::takes_segments(&ELSEWHERE) && UdpSender::segments_of(9000) == 1);
+        sender.send_segments(&to, pieces.iter().map(Vec::as_slice)).unwrap();
+        let mut buffer = vec![0; 65_536];
+        for piece in pieces {
+            let length = receiver.recv(&mut buffer).unwrap();
+            assert!(buffer[..length] == piece);
+        }
     }
 
     /// The in-process transport conforms; a full queue is an error, and closing ends the receiver.

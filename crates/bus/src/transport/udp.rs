@@ -1,9 +1,11 @@
 #![expect(clippy::disallowed_methods, reason = "I/O shell: UDP sockets")]
 //! UDP over IPv4: unicast, and the multicast group of discovery. May touch: sockets.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
 
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrIn, sendmsg};
 use rtps::Locator;
 use rtps::ports::{INDEX_MAX, PortError, Ports, ports};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -16,6 +18,13 @@ use crate::JoinError;
 pub(crate) const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 /// What we ask the kernel for.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+
+/// Datagrams that the system cuts out of one call at most.
+pub(crate) const SEGMENTS_MAX: usize = 64;
+/// The largest of them: what an Ethernet frame takes.
+const SEGMENT_BYTES_MAX: usize = 1472;
+/// What UDP over IPv4 carries at once.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
 
 /// The sockets of one domain.
 #[derive(Debug)]
@@ -186,6 +195,39 @@ pub(crate) struct UdpSender {
 }
 
 impl UdpSender {
+    /// Whether a locator is one that [`UdpSender::send_segments`] can send to.
+    pub(crate) fn takes_segments(to: &Locator) -> bool {
+        matches!(to.as_udp(), Some(SocketAddr::V4(_))) && !to.is_multicast()
+    }
+
+    /// How many datagrams of this size the system takes at once: it cuts only such as no network has to cut again.
+    pub(crate) fn segments_of(bytes: usize) -> usize {
+        if (1..=SEGMENT_BYTES_MAX).contains(&bytes) {
+            SEGMENTS_MAX.min(DATAGRAM_BYTES_MAX / bytes)
+        } else {
+            1
+        }
+    }
+
+    /// Sends datagrams of the same size to one address by one system call (generic segmentation offload). An error
+    /// where the system or the network device cannot do that; nothing has been sent then.
+    pub(crate) fn send_segments<'a>(
+        &self,
+        to: &Locator,
+        datagrams: impl Iterator<Item = &'a [u8]>,
+    ) -> io::Result<()> {
+        let Some(SocketAddr::V4(address)) = to.as_udp() else {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        };
+        let content: Vec<IoSlice<'_>> = datagrams.map(IoSlice::new).collect();
+        let size = content.first().map_or(0, |first| first.len());
+        let size = u16::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let control = [ControlMessage::UdpGsoSegments(&size)];
+        let address = SockaddrIn::from(address);
+        sendmsg(self.socket.as_raw_fd(), &content, &control, MsgFlags::empty(), Some(&address))?;
+        Ok(())
+    }
+
     /// Sends to a multicast group on these interfaces only.
     pub(crate) fn send_on(&self, interfaces: &[Ipv4Addr], to: &Locator, bytes: &[u8]) -> io::Result<()> {
         match to.as_udp() {

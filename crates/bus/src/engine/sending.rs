@@ -1,0 +1,81 @@
+//! How the engine sends: each datagram by the transport that its locators belong to.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rtps::{Datagram, Locator};
+
+use super::{Engine, LOCAL, Member, threads};
+use crate::transport::{SEGMENTS_MAX, Transport, UdpSender};
+
+impl Engine {
+    /// Sends datagrams of a member, each to each of its destinations, in order.
+    pub(crate) fn send(self: &Arc<Self>, member: &Member, datagrams: &[Datagram]) {
+        let mut rest = datagrams;
+        while let Some((first, others)) = rest.split_first() {
+            let run = self.segments(rest);
+            if run > 1 && self.send_segments(rest.get(..run).unwrap_or_default()) {
+                rest = rest.get(run..).unwrap_or_default();
+                continue;
+            }
+            for to in &first.to {
+                self.send_to(member, to, &first.bytes);
+            }
+            rest = others;
+        }
+    }
+
+    /// How many datagrams, from the first on, the system can cut out of one: fragments of a sample for one UDP address.
+    fn segments(&self, datagrams: &[Datagram]) -> usize {
+        let Some(first) = datagrams.first() else { return 0 };
+        let is_alike =
+            |datagram: &&Datagram| datagram.to == first.to && datagram.bytes.len() == first.bytes.len();
+        let alike = datagrams.iter().take(SEGMENTS_MAX).take_while(is_alike).count();
+        let is_single = first.to.len() == 1 && first.to.first().is_some_and(UdpSender::takes_segments);
+        let fits = UdpSender::segments_of(first.bytes.len());
+        if is_single && !first.to.iter().any(|to| self.in_process.reaches(to)) { alike.min(fits) } else { 1 }
+    }
+
+    /// False when the system or the network cannot do it.
+    fn send_segments(&self, datagrams: &[Datagram]) -> bool {
+        let Some(to) = datagrams.first().and_then(|datagram| datagram.to.first()) else { return false };
+        self.udp.send_segments(to, datagrams.iter().map(|datagram| datagram.bytes.as_slice())).is_ok()
+    }
+
+    fn send_to(self: &Arc<Self>, member: &Member, to: &Locator, bytes: &[u8]) {
+        if self.in_process.reaches(to) {
+            self.start_local_thread();
+            if self.in_process.send(to, bytes).is_err() {
+                self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        let sent = match (&member.place.interfaces, to.is_multicast()) {
+            (Some(interfaces), true) => self.udp.send_on(interfaces, to, bytes),
+            _ => self.udp.send(to, bytes),
+        };
+        if let Err(error) = sent {
+            self.note_failure(to, &error);
+        }
+    }
+
+    fn note_failure(&self, to: &Locator, error: &io::Error) {
+        let failures = self.counters.send_failures.fetch_add(1, Ordering::Relaxed);
+        // One line tells; the counter tells how often. Reliable protocols repair what was lost.
+        if failures == 0 {
+            tracing::warn!(%to, %error, "cannot send on the bus; further failures are only counted");
+        }
+    }
+
+    fn start_local_thread(self: &Arc<Self>) {
+        if self.has_local_thread.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let engine = Arc::clone(self);
+        if let Err(error) = self.spawn(LOCAL, move || threads::local(&engine)) {
+            self.has_local_thread.store(false, Ordering::SeqCst);
+            tracing::warn!(%error, "participants of this process cannot reach each other");
+        }
+    }
+}
