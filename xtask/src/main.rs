@@ -4,6 +4,7 @@
 //! `setup` installs what the tests need, `test` runs everything that must pass, `tidy` checks the project's own
 //! rules. Touches the file system below the workspace root and starts processes; the product never depends on it.
 
+mod fuzz;
 mod setup;
 mod suite;
 mod tidy;
@@ -17,6 +18,8 @@ Usage: cargo xtask COMMAND
 Commands:
   setup         Install what the tests need: Debian packages, a Python environment, the Fast DDS peer
   test          Set up, then run every check and test; prints a summary
+  fuzz [--seconds N] [TARGET]...
+                Fuzz what reads bytes from outside, each target for 60 s
   tidy [--fix]  Check the project's own rules; --fix rewrites the generated lists of ARCHITECTURE.md
 
 Exit codes: 0 done, 1 failed, 2 usage, 4 not available here
@@ -54,6 +57,13 @@ fn main() -> ExitCode {
             }
         },
         ["test"] => suite::run(),
+        ["fuzz", rest @ ..] => match fuzz::Request::parse(rest) {
+            Ok(request) => fuzz::run(&request),
+            Err(error) => {
+                eprintln!("cargo xtask fuzz: {error}\n\n{HELP}");
+                Outcome::Usage
+            }
+        },
         ["tidy"] => tidy::run(tidy::Mode::Check),
         ["tidy", "--fix"] => tidy::run(tidy::Mode::Fix),
         ["--help" | "-h" | "help"] => {

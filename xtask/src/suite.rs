@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{Outcome, setup, tidy, workspace};
+use crate::{Outcome, fuzz, setup, tidy, workspace};
 
 /// What `cargo test` reported, gathered from its output.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,6 +73,7 @@ pub(crate) fn run() -> Outcome {
             false
         })
     });
+    stage(&mut stages, "fuzz", || fuzz::run(&fuzz::Request::smoke()) == Outcome::Done);
     stage(&mut stages, "docs", || {
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
     });
