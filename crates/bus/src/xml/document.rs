@@ -2,8 +2,8 @@
 //!
 //! There are no document types and no external entities.
 
-use super::bounds::{self, NODES_MAX};
 use super::environment::expand;
+use super::scan::{self, NODES_MAX};
 use super::{Attribute, Element, Finding, Place, XmlError};
 use std::sync::Arc;
 
@@ -54,13 +54,14 @@ impl Document {
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, XmlError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        bounds::check(file, text)?;
+        let is_root = |name: &str| Root::NAMES.iter().any(|(known, _)| *known == name);
+        let (text, findings) = scan::prepare(file, text, is_root)?;
         let options = roxmltree::ParsingOptions { nodes_limit: NODES_MAX, ..Default::default() };
-        let tree = roxmltree::Document::parse_with_options(text, options).map_err(|error| {
+        let tree = roxmltree::Document::parse_with_options(&text, options).map_err(|error| {
             let place = Place { file: file.into(), line: error.pos().row };
             XmlError::new(place, format!("not well-formed XML: {error}"), remedy(&error))
         })?;
-        let mut reading = Reading { lines: Lines::new(file, text), environment, findings: Vec::new() };
+        let mut reading = Reading { lines: Lines::new(file, &text), environment, findings };
         let node = tree.root_element();
         let place = reading.lines.place(&node);
         let name = node.tag_name().name();
@@ -99,7 +100,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Recursion is bounded by [`bounds::DEPTH_MAX`].
+    /// Recursion is bounded by [`scan::DEPTH_MAX`].
     fn element(&mut self, node: &roxmltree::Node<'_, '_>) -> Element {
         let place = self.lines.place(node);
         let attributes = node.attributes().filter(|attribute| attribute.namespace().is_none());

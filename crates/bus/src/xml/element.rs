@@ -63,6 +63,32 @@ impl Element {
             .map_err(|why| self.number_error(&format!("<{}>", self.name), &self.text, why, T::RANGE))
     }
 
+    /// The element's text as a whole number from `least` to `most`.
+    ///
+    /// # Errors
+    /// When it is none, naming element and value.
+    pub fn number_within(&self, least: i64, most: i64) -> Result<i64, XmlError> {
+        let fault = |why| {
+            self.number_error(&format!("<{}>", self.name), &self.text, why, (least.into(), most.into()))
+        };
+        let number = parse::<i64>(&self.text).map_err(fault)?;
+        if (least..=most).contains(&number) { Ok(number) } else { Err(fault(NumberFault::Range)) }
+    }
+
+    /// An attribute as a whole number from `least` to `most`; `None` if there is no such attribute.
+    ///
+    /// # Errors
+    /// When it is none, naming attribute and value.
+    pub fn attribute_within(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, XmlError> {
+        let Some(value) = self.attribute(name) else { return Ok(None) };
+        let fault = |why| {
+            let what = format!("attribute {name:?} of <{}>", self.name);
+            self.number_error(&what, value, why, (least.into(), most.into()))
+        };
+        let number = parse::<i64>(value).map_err(fault)?;
+        if (least..=most).contains(&number) { Ok(Some(number)) } else { Err(fault(NumberFault::Range)) }
+    }
+
     /// An attribute as a whole number within the bounds of `T`; `None` if there is no such attribute.
     ///
     /// # Errors
@@ -73,7 +99,7 @@ impl Element {
         parse(value).map(Some).map_err(|why| self.number_error(&what(), value, why, T::RANGE))
     }
 
-    /// The element's text as `true` or `false` (also `1` and `0`).
+    /// The element's text as `true` or `false` (also capital, `1` and `0`).
     ///
     /// # Errors
     /// When it is neither.
@@ -86,7 +112,7 @@ impl Element {
         })
     }
 
-    /// An attribute as `true` or `false` (also `1` and `0`); `None` if there is no such attribute.
+    /// An attribute as `true` or `false` (also capital, `1` and `0`); `None` if there is no such attribute.
     ///
     /// # Errors
     /// When it is neither.
@@ -125,8 +151,8 @@ const CORRECT: &str = "write true or false";
 
 fn boolean(text: &str) -> Option<bool> {
     match text {
-        "true" | "1" => Some(true),
-        "false" | "0" => Some(false),
+        "true" | "True" | "TRUE" | "1" => Some(true),
+        "false" | "False" | "FALSE" | "0" => Some(false),
         _ => None,
     }
 }
@@ -206,7 +232,8 @@ mod tests {
     fn booleans_are_strict() {
         assert_eq!(element("true").boolean(), Ok(true));
         assert_eq!(element("0").attribute_boolean("size"), Ok(Some(false)));
-        assert!(element("TRUE").boolean().is_err());
+        assert_eq!(element("TRUE").boolean(), Ok(true));
+        assert!(element("yes").boolean().is_err());
         assert!(element("").attribute_boolean("size").is_err());
     }
 }

@@ -1,13 +1,21 @@
 //! XML in the Fast DDS dialect: profiles and types. Only [`read`] touches files and the environment.
 
-mod bounds;
 pub mod document;
 mod element;
 mod environment;
 mod fault;
+mod locator;
+pub mod profiles;
 pub mod read;
+mod scan;
+mod section;
+mod value;
 
 pub use document::{Document, Root};
 pub use element::{Attribute, Element, Integer};
 pub use environment::expand;
 pub use fault::{Finding, Place, Severity, XmlError};
+pub use locator::{Host, LocatorFamily, ProfileLocator};
+pub use profiles::{
+    EndpointProfile, LookupError, ParticipantProfile, ProfileKind, Profiles, TopicProfile, TransportProfile,
+};

@@ -5,24 +5,36 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::bounds::BYTES_MAX;
-use super::{Document, Place, Severity, XmlError};
+use super::scan::BYTES_MAX;
+use super::{Document, Finding, Place, Profiles, Severity, XmlError};
 
-/// Reads the file at `path`, with variables from this process's environment. Findings are logged too.
+/// Reads the file at `path`, with variables from this process's environment.
 ///
 /// # Errors
 /// When the file cannot be read, is too large or not UTF-8, and when [`Document::parse`] refuses it.
 pub fn read(path: &Path) -> Result<Document, XmlError> {
     let file = path.display().to_string();
-    let document = Document::parse(&file, &text(path, &file)?, &variable)?;
-    for finding in &document.findings {
+    Document::parse(&file, &text(path, &file)?, &variable)
+}
+
+/// Reads the profiles of some files, which may refer to each other.
+///
+/// # Errors
+/// When [`read`] or [`Profiles::load`] refuses one.
+pub fn read_profiles<P: AsRef<Path>>(paths: &[P]) -> Result<Profiles, XmlError> {
+    let documents: Vec<_> = paths.iter().map(|path| read(path.as_ref())).collect::<Result<_, _>>()?;
+    Profiles::load(&documents)
+}
+
+/// Puts findings into the log.
+pub fn log(findings: &[Finding]) {
+    for finding in findings {
         let (place, what) = (&finding.place, &finding.what);
         match finding.severity {
             Severity::Error => tracing::error!(%place, what, "XML file used, but hardly as meant"),
             Severity::Warning => tracing::warn!(%place, what, "XML file used, but not as written"),
         }
     }
-    Ok(document)
 }
 
 /// An environment variable; one that is not Unicode counts as not set.

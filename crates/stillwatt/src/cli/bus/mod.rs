@@ -1,7 +1,10 @@
 //! `bus …`: look at a DDS domain, read and write its topics, measure it. Touches the network through `bus` only.
 
+mod check;
 mod echo;
 mod list;
+mod matching;
+mod profile_json;
 mod publish;
 
 use clap::Subcommand;
@@ -19,6 +22,10 @@ pub(super) enum BusCommand {
     Echo(echo::EchoArguments),
     /// Write samples to a topic
     Pub(publish::PublishArguments),
+    /// Tell what XML profiles of the Fast DDS dialect mean here, and what of them has no effect
+    Check(check::CheckArguments),
+    /// Explain why a writer and a reader match, or what prevents it
+    Match(matching::MatchArguments),
     /// Measure the bus beside the floor of this machine: latency, wake-ups, threads
     Bench(BenchOptions),
     /// The other process of the benchmark
@@ -32,6 +39,8 @@ pub(super) fn run(command: &BusCommand, output: &mut Output) -> Result<Exit, Fai
         BusCommand::Ls(arguments) => list::run(arguments, output),
         BusCommand::Echo(arguments) => echo::run(arguments, output),
         BusCommand::Pub(arguments) => publish::run(arguments, output),
+        BusCommand::Check(arguments) => check::run(arguments, output),
+        BusCommand::Match(arguments) => matching::run(arguments, output),
         BusCommand::Bench(options) => options.run(output),
         BusCommand::BenchPeer(options) => options.run(),
     }

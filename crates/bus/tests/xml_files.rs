@@ -1,0 +1,251 @@
+#![expect(clippy::disallowed_methods, reason = "I/O shell: reads fixtures")]
+//! XML files of public projects, and one with every element: each loads, or is refused for a reason that its vendor
+//! would have too. Mutated files are refused or loaded, but never bring anything down.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the whole file is test code")]
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bus::xml::read::read_profiles;
+use bus::xml::{Document, Profiles, XmlError};
+use proptest::prelude::*;
+use rtps::Lease;
+use rtps::qos::{Durability, History, Ownership, PresentationScope, Reliability};
+
+const FILES: [&str; 7] = [
+    "flow_control_profile.xml",
+    "participant_config_pub.xml",
+    "XMLProfilesExample.xml",
+    "UDPv4_whitelist.xml",
+    "DEFAULT_FASTRTPS_PROFILES.xml",
+    "information_quality_fastdds.xml",
+    "every_element.xml",
+];
+
+fn path(file: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/fixtures/xml", file].iter().collect()
+}
+
+fn text(file: &str) -> String {
+    std::fs::read_to_string(path(file)).unwrap()
+}
+
+fn load(text: &str) -> Result<Profiles, XmlError> {
+    Profiles::load(&[Document::parse("f.xml", text, &|_| None)?])
+}
+
+/// The elements that findings say have no effect, in the order of the file.
+fn without_effect(profiles: &Profiles) -> Vec<&str> {
+    profiles
+        .findings
+        .iter()
+        .filter(|finding| finding.what.contains("has no effect"))
+        .filter_map(|finding| finding.what.split(['<', '>']).nth(1))
+        .collect()
+}
+
+/// A plain file of today has nothing odd.
+#[test]
+fn today() {
+    let profiles = read_profiles(&[path("flow_control_profile.xml")]).unwrap();
+    assert_eq!(profiles.findings, []);
+    let writer = &profiles.default_writer().unwrap().qos;
+    assert_eq!(writer.history, History::KeepLast(100));
+    assert_eq!(writer.resource_limits.max_samples, Some(100));
+    assert_eq!(profiles.default_reader().unwrap().qos.durability, Durability::TransientLocal);
+}
+
+/// A file with transports of its own: what has no effect is told, element by element.
+#[test]
+fn big_data() {
+    let profiles = read_profiles(&[path("participant_config_pub.xml")]).unwrap();
+    let participant = profiles.participant("bigdata_pub_profile").unwrap();
+    assert_eq!((participant.domain, participant.name.as_deref()), (42, Some("BigDataParticipant_pub")));
+    let tcp = participant.transports.tcp.unwrap();
+    let listen: Vec<SocketAddr> = ["0.0.0.0:5100", "0.0.0.0:5200"].map(|text| text.parse().unwrap()).into();
+    assert_eq!((tcp.listen, tcp.connect), (listen, Vec::new()));
+    assert!(participant.transports.udp_v4 && !participant.transports.shared_memory);
+    assert_eq!(
+        without_effect(&profiles),
+        [
+            "wan_addr",
+            "sendBufferSize",
+            "receiveBufferSize",
+            "sendBufferSize",
+            "receiveBufferSize",
+            "defaultUnicastLocatorList",
+            "metatrafficUnicastLocatorList",
+            "metatrafficMulticastLocatorList",
+            "readerHistoryMemoryPolicy",
+            "writerHistoryMemoryPolicy",
+            "readerPayloadSize",
+            "writerPayloadSize",
+            "mutation_tries",
+            "participantID",
+        ]
+    );
+}
+
+/// A file of Fast RTPS 1: domain, lease, topic and type where they stood then.
+#[test]
+fn version_1() {
+    let profiles = read_profiles(&[path("XMLProfilesExample.xml")]).unwrap();
+    let participant = profiles.participant("participant_profile").unwrap();
+    assert_eq!((participant.domain, participant.lease), (80, Some(Lease::Infinite)));
+    let writer = profiles.writer("publisher_profile").unwrap();
+    assert_eq!(writer.topic.as_deref(), Some("xml_profiles_topic"));
+    assert_eq!(writer.type_name.as_deref(), Some("XMLProfilesExample"));
+    assert_eq!(writer.qos.history, History::KeepLast(20));
+    assert_eq!(profiles.reader("subscriber_profile").unwrap().qos.reliability, Reliability::Reliable);
+}
+
+/// A whitelist that leaves one address.
+#[test]
+fn whitelist() {
+    let profiles = read_profiles(&[path("UDPv4_whitelist.xml")]).unwrap();
+    let transports = profiles.participant("CustomUDPTransportParticipant").unwrap().transports;
+    assert_eq!(transports.interfaces, ["192.168.1.143"]);
+    assert_eq!(profiles.findings.len(), 1, "only the namespace: {:?}", profiles.findings);
+}
+
+/// Elements at a place where the vendor refuses them too are errors that tell the line and where they belong.
+#[test]
+fn misplaced_elements() {
+    let error = read_profiles(&[path("DEFAULT_FASTRTPS_PROFILES.xml")]).unwrap_err();
+    assert_eq!((error.place.line, error.remedy.as_str()), (21, "it belongs in <qos>"), "{error}");
+    let error = read_profiles(&[path("information_quality_fastdds.xml")]).unwrap_err();
+    assert_eq!((error.place.line, error.remedy.as_str()), (24, "it belongs in <builtin>"), "{error}");
+}
+
+/// A licence beside the root, comments with dashes and a late declaration, as they are found in public files.
+#[test]
+fn loose_xml() {
+    let text = "\n<?xml version=\"1.0\"?>\n<license>All rights\nreserved.</license>\n<!---- [WRITERS] ---->\n\
+                <profiles xmlns=\"http://www.eprosima.com\">\n<data_writer profile_name=\"w\"/></profiles>";
+    let profiles = load(text).unwrap();
+    assert_eq!(profiles.writer("w").unwrap().place.line, 7);
+    let found: Vec<_> = profiles.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["f.xml:3: warning: <license> beside the root is not used"]);
+}
+
+/// The transports that need no file are there, and a file's own come first.
+#[test]
+fn built_in_transports() {
+    let none = Profiles::default();
+    for (name, expected) in [
+        ("udpv4_transport", bus::Transports::udp()),
+        ("udpm_transport", bus::Transports::udp_multicast()),
+        ("shm_transport", bus::Transports::shared_memory()),
+    ] {
+        assert_eq!(none.participant(name).unwrap().transports, expected, "{name}");
+        assert!(none.transport(name).is_ok());
+    }
+    let server = none.participant("tcpv4_server_transport").unwrap().transports.tcp.unwrap();
+    let client = none.participant("tcpv4_client_transport").unwrap().transports.tcp.unwrap();
+    assert_eq!(server.listen[0].port(), client.connect[0].port());
+    let own = "<profiles xmlns='http://www.eprosima.com'><participant profile_name='udpv4_transport'>\
+               <domainId>3</domainId></participant></profiles>";
+    assert_eq!(load(own).unwrap().participant("udpv4_transport").unwrap().domain, 3);
+}
+
+/// Every honoured element arrives; every other one is named.
+#[test]
+fn every_element() {
+    let profiles = read_profiles(&[path("every_element.xml")]).unwrap();
+    let participant = profiles.default_participant().unwrap();
+    let timing = participant.timing();
+    assert_eq!(timing.lease, Duration::from_secs(20));
+    assert_eq!(timing.announce_period, Duration::from_millis(3500));
+    assert_eq!((timing.burst_count, timing.burst_period), (2, Duration::from_millis(50)));
+    assert_eq!(participant.peers.len(), 2);
+    assert_eq!(participant.transports.interfaces, ["192.0.2.1", "ib0", "ib1"]);
+    let tcp = participant.transports.tcp.as_ref().unwrap();
+    assert_eq!((tcp.listen.len(), tcp.connect.len()), (2, 1));
+    assert_eq!(participant.fragment_size(), 1200);
+    let qos = &profiles.writer("writer").unwrap().qos;
+    assert_eq!((qos.reliability, qos.durability), (Reliability::Reliable, Durability::Volatile));
+    assert_eq!(
+        (qos.deadline, qos.lifespan),
+        (Lease::Finite(Duration::from_secs(1)), Lease::Finite(Duration::from_secs(5)))
+    );
+    assert_eq!((qos.ownership, qos.ownership_strength), (Ownership::Exclusive, 50));
+    assert_eq!(qos.partitions, ["NodeManager*", ""]);
+    assert_eq!((qos.presentation.scope, qos.presentation.ordered), (PresentationScope::Topic, true));
+    assert_eq!(qos.max_blocking, Duration::MAX);
+    assert_eq!(qos.resource_limits.max_instances, None);
+    assert_eq!(profiles.reader("reader").unwrap().qos.history, History::KeepAll);
+    assert_eq!(profiles.default_topic().unwrap().history, History::KeepLast(7));
+    let named = without_effect(&profiles);
+    let all = text("every_element.xml");
+    let lines: Vec<_> = all.lines().collect();
+    for finding in &profiles.findings {
+        let line = lines[finding.place.line as usize - 1];
+        let name = finding.what.split(['<', '>']).nth(1).unwrap();
+        assert!(line.contains(&format!("<{name}")), "{finding}");
+    }
+    for name in
+        ["tls", "segment_size", "prefix", "allocation", "times", "userData", "requester", "log", "qos"]
+    {
+        let expected = name != "log";
+        assert_eq!(named.contains(&name), expected, "{name}: {named:?}");
+    }
+}
+
+/// Names and values that the dialect does not have are errors with line and hint.
+#[test]
+fn mistakes_are_told() {
+    let all = text("every_element.xml");
+    for (from, to, hint) in [
+        ("<deadline>", "<deadlin>", "<deadline>"),
+        ("<kind>ASYNCHRONOUS", "<kind>LATER", "ASYNCHRONOUS"),
+        ("<domainId>4<", "<domainId>233<", "232"),
+        ("<TTL>1<", "<TTL>256<", "255"),
+        ("<port_queue_capacity>512<", "<port_queue_capacity>x<", "4294967295"),
+        (
+            "<transport_id>udp</transport_id><tr",
+            "<transport_id>upd</transport_id><tr",
+            "transport_descriptor",
+        ),
+        ("<value>3.1.4.1f<", "<value>3.1.4.1g<", "1a.02.ff"),
+        ("<type>SHM<", "<type>UDPv4<", "correct the type"),
+        ("<sec>20</sec>", "<sec>2</sec>", "three times"),
+        ("<address>192.0.2.3<", "<address>192.0.2.300<", "correct"),
+        ("is_default_profile=\"true\"", "is_default_profile=\"yes\"", "true or false"),
+        ("is_default_profile=\"true\"", "is_default=\"true\"", "is_default_profile"),
+    ] {
+        let close = |tag: &str| tag.replace('<', "</");
+        let changed = all.replacen(from, to, 1).replacen(&close(from), &close(to), 1);
+        assert_ne!(changed, all, "{from}");
+        let error = load(&changed).unwrap_err();
+        assert!(error.place.line > 1 && error.remedy.contains(hint), "{from}: {error}");
+    }
+}
+
+proptest! {
+    /// Files with octets changed, cut out and doubled are loaded or refused, in a time that their size bounds.
+    #[test]
+    fn mutated_files_do_no_harm(
+        file in 0..FILES.len(),
+        edits in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u8>(), 0_u8..4), 1..12),
+    ) {
+        let mut bytes = text(FILES[file]).into_bytes();
+        for (at, length, octet, edit) in edits {
+            let at = at as usize % bytes.len().max(1);
+            let end = (at + length as usize % 200).min(bytes.len());
+            match edit {
+                0 => bytes[at] = octet,
+                1 => drop(bytes.drain(at..end)),
+                2 => {
+                    let part = bytes[at..end].to_vec();
+                    bytes.splice(at..at, part);
+                }
+                _ => bytes.insert(at, b"<>/\"&'=!-[]?"[octet as usize % 12]),
+            }
+            if bytes.is_empty() {
+                bytes.push(b'<');
+            }
+        }
+        let _ = load(&String::from_utf8_lossy(&bytes));
+    }
+}
