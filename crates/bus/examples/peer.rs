@@ -2,6 +2,8 @@
 //! line, and prints one JSON object a line. The Cyclone DDS and Fast DDS peers have the same command line.
 #![expect(clippy::disallowed_methods, reason = "I/O shell: a command-line program")]
 
+mod network;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -183,8 +185,12 @@ fn subscribe<T: DdsType + 'static>(
 fn run() -> Result<bool, String> {
     let options = Options::parse(std::env::args().skip(1))?;
     let domain = options.number("domain", 0.0)? as u32;
-    let participant =
-        Participant::builder().domain(domain).name("peer").build().map_err(|error| error.to_string())?;
+    let participant = Participant::builder()
+        .domain(domain)
+        .name("peer")
+        .transports(network::transports(&options.values)?)
+        .build()
+        .map_err(|error| error.to_string())?;
     let kind = options.text("type", "Item");
     let bytes = if kind == "Big" { 200_000 } else { 64 };
     let show_item = |value: &Item| {

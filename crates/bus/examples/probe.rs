@@ -1,12 +1,16 @@
 //! Probes a bus from the outside, for tests: who is there, what happens without free ports, and under a flood.
 //!
-//! `probe discover --domain N --expect K --seconds S` joins and waits for K other participants; stays until its
+//! `probe discover --domain N --expect K --seconds S [transports]` joins and waits for K other participants; stays until its
 //! standard input closes. `probe hold --domain N` takes every well-known discovery port. `probe flood --domain N
-//! --seed S --count C` sends seeded garbage to the well-known ports of the first processes.
+//! --seed S --count C` sends seeded garbage to the well-known ports of the first processes. `probe strangers --address A
+//! --seed S --count C` connects to a TCP port as often and sends seeded garbage.
 #![expect(clippy::disallowed_methods, reason = "I/O shell: a command-line program")]
 
-use std::io::Read;
-use std::net::UdpSocket;
+mod network;
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -45,15 +49,29 @@ fn wait_for_end() {
 fn discover(domain: u32, arguments: &[String]) -> Result<bool, String> {
     let expect = number(arguments, "--expect").ok_or("--expect is missing")? as usize;
     let seconds = number(arguments, "--seconds").unwrap_or(10);
-    let participant =
-        Participant::builder().domain(domain).name("probe").build().map_err(|error| error.to_string())?;
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in arguments.iter().zip(arguments.iter().skip(1)) {
+        let name = name.trim_start_matches("--").to_string();
+        values.entry(name).or_default().push(value.clone());
+    }
+    let participant = Participant::builder()
+        .domain(domain)
+        .name("probe")
+        .transports(network::transports(&values)?)
+        .build()
+        .map_err(|error| error.to_string())?;
     let end = node::clock::monotonic() + Duration::from_secs(seconds);
     let mut seen = 0;
     while seen < expect && node::clock::monotonic() < end {
         std::thread::sleep(Duration::from_millis(20));
         seen = participant.participants().len();
     }
-    println!("{{\"participants\": {seen}}}");
+    let reasons = |list: Vec<(std::net::SocketAddr, String)>| -> Vec<String> {
+        list.into_iter().map(|(_, reason)| reason).collect()
+    };
+    let tcp = participant.tcp();
+    let (failing, refused) = (reasons(tcp.failing), reasons(tcp.refused));
+    println!("{{\"participants\": {seen}, \"failing\": {failing:?}, \"refused\": {refused:?}}}");
     wait_for_end();
     Ok(seen >= expect)
 }
@@ -138,6 +156,44 @@ fn flood(domain: u32, arguments: &[String]) -> Result<bool, String> {
     Ok(true)
 }
 
+/// A frame of the TCP transport around a message, with a lie about its length now and then.
+fn framed(random: &mut Random, message: &[u8]) -> Vec<u8> {
+    let (header, rest) = message.split_at(message.len().min(20));
+    let total = match random.below(8) {
+        0 => random.next() as u32,
+        _ => message.len() as u32 + 8,
+    };
+    [header, &[0x91, 1, 4, 0], &total.to_le_bytes(), rest].concat()
+}
+
+/// Connects again and again and sends garbage, three times in four after a right greeting.
+fn strangers(domain: u32, arguments: &[String]) -> Result<bool, String> {
+    let at = arguments.iter().position(|one| one == "--address").ok_or("--address is missing")?;
+    let address = arguments.get(at + 1).ok_or("--address needs a value")?;
+    let mut random = Random(number(arguments, "--seed").unwrap_or(1));
+    for _ in 0..number(arguments, "--count").unwrap_or(100) {
+        let mut stream = TcpStream::connect(address.as_str()).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        if random.below(4) > 0 {
+            let head = [b"RTPS\x02\x03\x01\x7e".as_slice(), &[0; 12], &[0x92, 1, 20, 0, 1, 0, 0, 0]].concat();
+            let hello = [head, random.bytes(16)].concat();
+            bytes = [&hello[..20], &[0x91, 1, 4, 0, 52, 0, 0, 0], &hello[20..]].concat();
+        }
+        for _ in 0..random.below(20) {
+            let message = garbage(&mut random, domain);
+            bytes.extend(framed(&mut random, &message));
+        }
+        // The other side hangs up when it has had enough.
+        let _ = stream.write_all(&bytes);
+        if random.below(2) == 0 {
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.set_read_timeout(Some(Duration::from_millis(20)));
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    }
+    Ok(true)
+}
+
 fn run() -> Result<bool, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let domain = number(&arguments, "--domain").unwrap_or(0) as u32;
@@ -145,7 +201,8 @@ fn run() -> Result<bool, String> {
         Some("discover") => discover(domain, &arguments),
         Some("hold") => hold(domain),
         Some("flood") => flood(domain, &arguments),
-        other => Err(format!("unknown verb {other:?}: give discover, hold or flood")),
+        Some("strangers") => strangers(domain, &arguments),
+        other => Err(format!("unknown verb {other:?}: give discover, hold, flood or strangers")),
     }
 }
 

@@ -31,6 +31,6 @@ impl Drop for Core {
     fn drop(&mut self) {
         self.with(|state| state.machine.close(node::clock::monotonic()));
         self.engine.remove_member(self.member.prefix);
-        self.engine.leave(self.member.domain);
+        self.engine.leave(&self.member);
     }
 }

@@ -47,6 +47,14 @@ pub enum JoinError {
         /// The system's answer.
         source: io::Error,
     },
+    /// TCP could not be set up.
+    #[error("cannot join domain {domain} by TCP")]
+    Tcp {
+        /// The domain asked for.
+        domain: u32,
+        /// Why.
+        source: crate::TcpError,
+    },
     /// The system gave no random bits for the participant's identity.
     #[error("cannot join domain {domain}: the system gives no random bits: {reason}")]
     Random {

@@ -1,5 +1,7 @@
 //! What a participant tells about its domain and itself.
 
+use std::net::SocketAddr;
+
 use rtps::qos::Qos;
 use rtps::{Guid, GuidPrefix, Locator};
 
@@ -42,4 +44,21 @@ pub struct BusStatistics {
     pub send_failures: u64,
     /// Datagrams between participants of this process that found their queue full.
     pub local_overflows: u64,
+    /// Messages of this process that a TCP peer was too slow to take; [`BusStatistics::send_failures`] has them too.
+    pub tcp_overflows: u64,
+    /// TCP connections that this process refused: strangers, peers without the right certificate, or too many.
+    pub tcp_refusals: u64,
+}
+
+/// How it stands with the TCP connections of this process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Where connections are accepted, with the ports that the system chose.
+    pub listening: Vec<SocketAddr>,
+    /// The peers of the open connections.
+    pub connected: Vec<SocketAddr>,
+    /// The addresses that were to be connected to and are not, each with the reason of the last failure.
+    pub failing: Vec<(SocketAddr, String)>,
+    /// The last 16 peers that were refused, oldest first, each with the reason.
+    pub refused: Vec<(SocketAddr, String)>,
 }

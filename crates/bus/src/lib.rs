@@ -21,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! All participants of a process share one engine: its sockets and at most three threads, whatever their number.
+//! All participants of a process share one engine: its sockets and at most four threads, whatever their number.
 //! Samples are delivered in the thread that received them; an idle engine only wakes for announcements. The protocol
 //! itself is in the crate `rtps`; this crate moves its bytes.
 
@@ -45,14 +45,14 @@ pub mod xml;
 pub use config::{EndpointBuilder, Target};
 pub use error::{CreateError, JoinError, PublishError, ReceiveError};
 pub use event::ParticipantEvent;
-pub use info::{BusStatistics, EndpointInfo, ParticipantInfo};
+pub use info::{BusStatistics, EndpointInfo, ParticipantInfo, TcpInfo};
 pub use participant::{Participant, ParticipantBuilder};
 pub use publisher::Publisher;
 pub use rtps::cdr::{Cdr, DdsType};
 pub use sample::{Data, Matched, Sample};
 pub use subscriber::{Needs, Subscriber};
-pub use transport::TransportKind;
-pub use transports::{TcpTransport, Transports};
+pub use transport::{TcpError, TcpTransport, TlsError, TlsFiles, TransportKind};
+pub use transports::Transports;
 pub use untyped::{
     DynamicData, DynamicSample, Name as UntypedName, UntypedPublisher, UntypedSample, UntypedSubscriber,
 };

@@ -13,7 +13,7 @@ use crate::config::EndpointBuilder;
 use crate::core::Core;
 use crate::engine::{Engine, Member, MemberPlace, well_known_peers};
 use crate::event::ParticipantEvent;
-use crate::info::{BusStatistics, EndpointInfo, ParticipantInfo};
+use crate::info::{BusStatistics, EndpointInfo, ParticipantInfo, TcpInfo};
 use crate::subscriber::Needs;
 use crate::untyped::Name;
 use crate::{DdsType, JoinError, Publisher, Subscriber, Transports, UntypedPublisher, UntypedSubscriber};
@@ -64,7 +64,8 @@ impl ParticipantBuilder {
     }
 
     /// A host to announce to by unicast, for networks without multicast. Without a port, the discovery ports of the
-    /// first ten processes there are tried. May be called repeatedly.
+    /// first ten processes there are tried. May be called repeatedly. For UDP over IPv4; hosts to reach by TCP are
+    /// named in [`crate::TcpTransport`].
     pub fn peer(mut self, host: Ipv4Addr, port: Option<u16>) -> Self {
         self.peers.push((host, port));
         self
@@ -119,13 +120,14 @@ impl ParticipantBuilder {
         getrandom::fill(&mut random)
             .map_err(|error| JoinError::Random { domain, reason: error.to_string() })?;
         let (engine, mut place) = Engine::enter(domain, &self.transports)?;
-        for (host, port) in &self.peers {
+        let peers = self.peers.iter().filter(|_| self.transports.udp_v4);
+        for (host, port) in peers {
             match port {
                 Some(port) => place.announce_to.push(Locator::udp_v4(host.octets(), *port)),
                 None => place.announce_to.extend(well_known_peers(domain, host.octets(), PEER_INDEX_MAX)),
             }
         }
-        if !place.has_multicast {
+        if self.transports.udp_v4 && !place.has_multicast {
             tracing::info!(
                 domain,
                 "no multicast here: looking for peers by unicast on this machine's well-known ports"
@@ -149,6 +151,8 @@ impl ParticipantBuilder {
         let use_of = MemberPlace {
             listens_to_groups: config.reach.multicast_min.is_some(),
             interfaces: place.interfaces,
+            kinds: config.reach.kinds.clone(),
+            tcp: place.tcp,
         };
         let machine = rtps::Participant::new(config, node::clock::monotonic());
         let member = Arc::new(Member::new(prefix, domain, use_of, machine));
@@ -257,13 +261,21 @@ impl Participant {
     /// This participant's counters, with those that all participants of the process share.
     pub fn statistics(&self) -> BusStatistics {
         let counters = &self.core.engine.counters;
+        let tcp = self.core.engine.tcp();
         let state = self.core.member.lock();
         BusStatistics {
             protocol: state.machine.statistics(),
             events_dropped: state.events_dropped,
             send_failures: counters.send_failures.load(Ordering::Relaxed),
             local_overflows: counters.local_overflows.load(Ordering::Relaxed),
+            tcp_overflows: tcp.map_or(0, |tcp| tcp.overflows()),
+            tcp_refusals: tcp.map_or(0, |tcp| tcp.refusals()),
         }
+    }
+
+    /// How it stands with the TCP connections of this process; nothing when none of its participants uses TCP.
+    pub fn tcp(&self) -> TcpInfo {
+        self.core.engine.tcp().map(|tcp| tcp.info()).unwrap_or_default()
     }
 
     /// The UDP port at which this process receives user data.

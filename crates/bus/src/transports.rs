@@ -1,6 +1,6 @@
 //! Which transports a participant uses.
 
-use std::net::SocketAddr;
+use crate::TcpTransport;
 
 /// The transports of a participant. All participants of a process share the process's sockets and threads; what one of
 /// them does not use it neither announces nor sends by.
@@ -21,15 +21,6 @@ pub struct Transports {
     /// The interfaces to use for UDP, by name or address; empty, the default, for all. When none of them exists here,
     /// joining is an error.
     pub interfaces: Vec<String>,
-}
-
-/// A participant's use of TCP.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TcpTransport {
-    /// Where to accept connections. Port 0 lets the system choose.
-    pub listen: Vec<SocketAddr>,
-    /// Whom to connect to; tried again while they do not answer.
-    pub connect: Vec<SocketAddr>,
 }
 
 impl Default for Transports {

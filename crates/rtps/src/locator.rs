@@ -65,6 +65,10 @@ impl Locator {
     /// The origin of datagrams that never left the process.
     pub const IN_PROCESS: Self = Self { kind: LocatorKind::InProcess, port: 0, address: [0; 16] };
 
+    /// Every process with a TCP connection to ours. Only for sending announcements; never announced, and not chosen
+    /// when somebody announces it.
+    pub const EVERY_CONNECTION: Self = Self::connection([0xff; 16]);
+
     /// A UDPv4 address and port.
     pub const fn udp_v4(address: [u8; 4], port: u16) -> Self {
         Self { kind: LocatorKind::UdpV4, port: port as u32, address: v4_octets(address) }
@@ -100,7 +104,8 @@ impl Locator {
 
     /// The process at the other end of a connection; `None` for other locators.
     pub fn as_connection(&self) -> Option<[u8; 16]> {
-        (self.kind == LocatorKind::TcpV4 && self.port == 0).then_some(self.address)
+        (self.kind == LocatorKind::TcpV4 && self.port == 0 && *self != Self::EVERY_CONNECTION)
+            .then_some(self.address)
     }
 
     /// The writer whose shared memory this is; `None` for other locators.

@@ -132,6 +132,8 @@ mod tests {
         assert_eq!(both.choose(&announced, Some(open)), [open]);
         assert_eq!(both.choose(&announced, Some(Locator::connection([8; 16]))), [tcp]);
         assert_eq!(both.choose(&[open, udp_v6], None), [open]);
+        // Nobody makes us send to all our peers by announcing that as its own address.
+        assert!(both.choose(&[Locator::EVERY_CONNECTION], Some(Locator::EVERY_CONNECTION)).is_empty());
         assert_eq!(reach(&[LocatorKind::UdpV6]).choose(&announced, None), [udp_v6]);
         assert!(reach(&[LocatorKind::TcpV6]).choose(&announced, None).is_empty());
     }

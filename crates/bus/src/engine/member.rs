@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use rtps::{Datagram, EntityId, Event, GuidPrefix, Locator, RawSample};
+use rtps::{Datagram, EntityId, Event, GuidPrefix, Locator, LocatorKind, RawSample};
 use units::Instant;
 
 use super::{Engine, is_bus_thread, lock};
 use crate::event::ParticipantEvent;
 use crate::sample::Matched;
+use crate::transport::TcpUse;
 
 /// What is called with each sample of a reader.
 pub(crate) type Callback = Box<dyn FnMut(&RawSample) + Send>;
@@ -93,6 +94,21 @@ pub(crate) struct MemberPlace {
     pub(crate) listens_to_groups: bool,
     /// The only interfaces that it sends multicast on; `None` for all.
     pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
+    /// The transports that it uses beyond this process.
+    pub(crate) kinds: Vec<LocatorKind>,
+    /// Its TCP addresses are listened at and dialled as long as it lives.
+    pub(crate) tcp: Option<TcpUse>,
+}
+
+impl MemberPlace {
+    /// Whether what comes from there is for the member. What stays on this machine is no transport of its own: it comes
+    /// from whom the member has found by one.
+    pub(super) fn hears(&self, from: Locator) -> bool {
+        match from.kind {
+            LocatorKind::InProcess | LocatorKind::SharedMemory => true,
+            kind => self.kinds.contains(&kind),
+        }
+    }
 }
 
 /// Datagrams sent in one go before others may use the machine.
@@ -145,6 +161,13 @@ impl Member {
         let mut state = self.lock();
         state.machine.handle_datagram(node::clock::monotonic(), from, bytes);
         let state = self.deliver(state);
+        self.settle(engine, state);
+    }
+
+    /// Announces the member to whoever has just connected.
+    pub(crate) fn announce(&self, engine: &Arc<Engine>, to: Locator) {
+        let mut state = self.lock();
+        state.machine.announce(node::clock::monotonic(), to);
         self.settle(engine, state);
     }
 

@@ -12,6 +12,7 @@
 //! The last two only run once they are needed.
 
 mod member;
+mod place;
 mod poller;
 mod sending;
 mod threads;
@@ -22,16 +23,17 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use node::thread::{JoinHandle, Role};
-use rtps::{GuidPrefix, Locator, Reach};
+use rtps::{GuidPrefix, Locator};
 
 pub(crate) use member::{Callback, Hooks, Member, MemberPlace, State};
-pub(crate) use poller::{Poller, Source, Token};
+pub(crate) use place::{Place, well_known_peers};
+pub(crate) use poller::{Interest, Poller, Source, Token};
 
 use crate::transport::{
-    DomainSockets, Groups, InProcess, Multicast, UdpSender, addresses, allowed, bind_user,
+    Address, DomainSockets, Groups, InProcess, Multicast, Tcp, UdpSender, addresses, bind_user,
 };
 use crate::{JoinError, Transports};
 
@@ -65,7 +67,8 @@ pub(crate) struct Engine {
     udp: UdpSender,
     user_port: u16,
     in_process: InProcess,
-    poller: Poller,
+    poller: Arc<Poller>,
+    tcp: OnceLock<Arc<Tcp>>,
     wake: OwnedFd,
     /// When the meta thread will look at deadlines next, in nanoseconds; `u64::MAX` while it looks.
     armed: AtomicU64,
@@ -90,18 +93,6 @@ struct Domain {
     groups: Option<(Arc<Groups>, Token)>,
 }
 
-/// What a new member is told about its place.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) metatraffic: Vec<Locator>,
-    pub(crate) user: Vec<Locator>,
-    pub(crate) announce_to: Vec<Locator>,
-    pub(crate) reach: Reach,
-    pub(crate) has_multicast: bool,
-    /// The only interfaces for multicast; `None` for all.
-    pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
-}
-
 static CURRENT: Mutex<Weak<Engine>> = Mutex::new(Weak::new());
 
 impl Engine {
@@ -117,8 +108,17 @@ impl Engine {
                 engine
             }
         };
-        let place = engine.place(domain, transports)?;
-        Ok((engine, place))
+        match engine.place(domain, transports) {
+            Ok(place) => Ok((engine, place)),
+            Err(error) => {
+                if engine.members().is_empty() && lock(&engine.domains).values().all(|one| one.members == 0) {
+                    // Nobody has entered: its threads would stay for ever.
+                    engine.is_stopping.store(true, Ordering::SeqCst);
+                    engine.stop();
+                }
+                Err(error)
+            }
+        }
     }
 
     fn start(domain: u32) -> Result<Arc<Self>, JoinError> {
@@ -139,7 +139,8 @@ impl Engine {
             udp,
             user_port,
             in_process: InProcess::default(),
-            poller,
+            poller: Arc::new(poller),
+            tcp: OnceLock::new(),
             wake,
             armed: AtomicU64::new(u64::MAX),
             is_stopping: AtomicBool::new(false),
@@ -177,9 +178,9 @@ impl Engine {
 
     fn add_domain(&self, domain: u32, sockets: DomainSockets) {
         let mut own = Vec::new();
-        for ip in addresses().iter().map(|address| address.ip).chain([[127, 0, 0, 1]]) {
-            own.push(Locator::udp_v4(ip, sockets.meta_port));
-            own.push(Locator::udp_v4(ip, self.user_port));
+        for ip in addresses().iter().filter_map(Address::v4).chain([Ipv4Addr::LOCALHOST]) {
+            own.push(Locator::udp_v4(ip.octets(), sockets.meta_port));
+            own.push(Locator::udp_v4(ip.octets(), self.user_port));
         }
         self.in_process.add_own(own.iter().copied());
         lock(&self.domains)
@@ -187,52 +188,11 @@ impl Engine {
         self.wake();
     }
 
-    fn place(&self, domain: u32, transports: &Transports) -> Result<Place, JoinError> {
-        let found = addresses();
-        let usable = allowed(&found, &transports.interfaces);
-        if usable.is_empty() && !transports.interfaces.is_empty() {
-            return Err(JoinError::NoInterface { domain, interfaces: transports.interfaces.clone() });
-        }
-        if !lock(&self.domains).contains_key(&domain) {
-            let (sockets, _) = DomainSockets::open(domain, &self.udp.multicast, false)?;
-            self.add_domain(domain, sockets);
-        }
-        let mut domains = lock(&self.domains);
-        let Some(entry) = domains.get_mut(&domain) else {
-            unreachable!("inserted above, under the engine's lock")
-        };
-        entry.members += 1;
-        let routable: Vec<[u8; 4]> =
-            usable.iter().filter(|address| !address.is_loopback).map(|address| address.ip).collect();
-        let announced = if routable.is_empty() { vec![[127, 0, 0, 1]] } else { routable };
-        let at = |port| announced.iter().map(move |ip| Locator::udp_v4(*ip, port)).collect();
-        let ports = entry.sockets.ports;
-        let has_multicast = entry.sockets.multicast.is_some();
-        let announce_to = if has_multicast {
-            vec![Locator::udp_v4(crate::transport::GROUP.octets(), ports.metatraffic_multicast)]
-        } else {
-            well_known_peers(domain, [127, 0, 0, 1], rtps::ports::INDEX_MAX)
-        };
-        Ok(Place {
-            metatraffic: at(entry.sockets.meta_port),
-            user: at(self.user_port),
-            announce_to,
-            reach: Reach {
-                local_addresses: found.iter().map(|address| address.ip.into()).collect(),
-                multicast_min: Reach::default()
-                    .multicast_min
-                    .filter(|_| has_multicast && transports.multicast_data),
-                ..Reach::default()
-            },
-            has_multicast,
-            interfaces: (!transports.interfaces.is_empty())
-                .then(|| usable.iter().map(|address| address.ip.into()).collect()),
-        })
-    }
-
-    /// Gives a place back; the last one ends the engine. Blocks until its threads have ended, except on one of them.
-    pub(crate) fn leave(&self, domain: u32) {
-        if self.give_back(domain) {
+    /// Gives a member's place back; the last one ends the engine. Blocks until its threads have ended, except on one of
+    /// them.
+    pub(crate) fn leave(&self, member: &Member) {
+        self.forget_tcp(member);
+        if self.give_back(member.domain) {
             self.stop();
         } else {
             self.wake();
@@ -307,10 +267,17 @@ impl Engine {
         let members = self.members();
         let only = if members.len() > 1 { rtps::message::sole_destination(bytes) } else { None };
         for member in members.iter() {
-            let is_meant = only.is_none_or(|prefix| member.prefix == prefix);
+            let is_meant = only.is_none_or(|prefix| member.prefix == prefix) && member.place.hears(from);
             if is_meant && domain.is_none_or(|domain| member.domain == domain) {
                 member.handle_datagram(self, from, bytes);
             }
+        }
+    }
+
+    /// Announces every member that uses the transport to a peer that has just connected.
+    pub(crate) fn announce_to(self: &Arc<Self>, peer: Locator) {
+        for member in self.members().iter().filter(|member| member.place.hears(peer)) {
+            member.announce(self, peer);
         }
     }
 
@@ -355,7 +322,7 @@ impl Engine {
 
     /// Watches a source on the poll thread, which is started for the first one.
     pub(crate) fn watch(self: &Arc<Self>, source: Arc<dyn Source>) -> io::Result<Token> {
-        let token = self.poller.add(source)?;
+        let token = self.poller.add(source, Interest::Read)?;
         if !self.poller.has_thread.swap(true, Ordering::SeqCst) {
             let engine = Arc::clone(self);
             if let Err(error) = self.spawn(POLL, move || engine.poller.run(&engine)) {
@@ -385,13 +352,11 @@ impl Engine {
         lock(&self.domains).values().map(|entry| Arc::clone(&entry.sockets)).collect()
     }
 
+    pub(crate) fn tcp(&self) -> Option<&Arc<Tcp>> {
+        self.tcp.get()
+    }
+
     pub(crate) fn user_port(&self) -> u16 {
         self.user_port
     }
-}
-
-/// The discovery ports of the first processes on a machine, for where there is no multicast.
-pub(crate) fn well_known_peers(domain: u32, ip: [u8; 4], last: u32) -> Vec<Locator> {
-    let port = |index| rtps::ports::ports(domain, index).ok().map(|ports| ports.metatraffic_unicast);
-    (0..=last).filter_map(port).map(|port| Locator::udp_v4(ip, port)).collect()
 }

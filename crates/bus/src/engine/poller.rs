@@ -23,6 +23,9 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// descriptor is watched level-triggered.
     fn handle_ready(&self, engine: &Arc<Engine>);
 
+    /// Told its token, before it is called for the first time.
+    fn watched(&self, _token: Token) {}
+
     /// When [`Source::handle_timeout`] wants to be called.
     fn deadline(&self) -> Instant {
         Instant::MAX
@@ -30,6 +33,27 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// Called on the poll thread once the deadline has passed.
     fn handle_timeout(&self, _engine: &Arc<Engine>) {}
+}
+
+/// What a source waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Nothing, for now.
+    Nothing,
+    /// To be read.
+    Read,
+    /// To be read or written.
+    ReadWrite,
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Nothing => EventFlags::empty(),
+            Self::Read => EventFlags::IN,
+            Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        }
+    }
 }
 
 /// Names a watched source.
@@ -56,23 +80,31 @@ const EVENTS_MAX: usize = 64;
 const WAKE: u64 = u64::MAX;
 
 impl Poller {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         Ok(Self { epoll, wake, sources: Mutex::default(), has_thread: AtomicBool::new(false) })
     }
 
-    /// Watches a source for reading.
-    pub(super) fn add(&self, source: Arc<dyn Source>) -> io::Result<Token> {
+    /// Watches a source.
+    pub(crate) fn add(&self, source: Arc<dyn Source>, interest: Interest) -> io::Result<Token> {
         let mut sources = lock(&self.sources);
         let token = Token(sources.next);
-        epoll::add(&self.epoll, source.descriptor(), EventData::new_u64(token.0), EventFlags::IN)?;
+        epoll::add(&self.epoll, source.descriptor(), EventData::new_u64(token.0), interest.flags())?;
         sources.next += 1;
+        source.watched(token);
         sources.by_token.insert(token, source);
         drop(sources);
         self.wake();
         Ok(token)
+    }
+
+    /// Changes what a source waits for.
+    pub(crate) fn set_interest(&self, token: Token, source: &dyn Source, interest: Interest) {
+        // Fails only for a source that is watched no more.
+        let _ =
+            epoll::modify(&self.epoll, source.descriptor(), EventData::new_u64(token.0), interest.flags());
     }
 
     /// Watches a source no more. It may be in a call on the poll thread still.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rtps::{Datagram, Locator};
+use rtps::{Datagram, Locator, LocatorKind};
 
 use super::{Engine, LOCAL, Member, threads};
 use crate::transport::{SEGMENTS_MAX, Transport, UdpSender};
@@ -52,6 +52,10 @@ impl Engine {
             return;
         }
         let sent = match (&member.place.interfaces, to.is_multicast()) {
+            _ if matches!(to.kind, LocatorKind::TcpV4 | LocatorKind::TcpV6) => match self.tcp() {
+                Some(tcp) => tcp.send(to, bytes),
+                None => Err(io::ErrorKind::NotConnected.into()),
+            },
             (Some(interfaces), true) => self.udp.send_on(interfaces, to, bytes),
             _ => self.udp.send(to, bytes),
         };

@@ -52,7 +52,7 @@ impl Multicast {
     pub(crate) fn new(addresses: &[Address]) -> Self {
         let mut multicast = Self::default();
         for address in addresses.iter().filter(|address| address.is_multicast) {
-            let ip = Ipv4Addr::from(address.ip);
+            let Some(ip) = address.v4() else { continue };
             if let Ok(sender) = multicast_sender(ip) {
                 multicast.senders.push(sender);
                 multicast.interfaces.push(ip);

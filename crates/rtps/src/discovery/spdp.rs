@@ -88,6 +88,13 @@ impl Participant {
         }
     }
 
+    /// Announces once to `to`, such as a peer that has just connected.
+    pub fn announce(&mut self, now: Instant, to: Locator) {
+        if !self.is_closed {
+            self.send_announcement(now, None, &[to]);
+        }
+    }
+
     /// Says goodbye to everyone. Drain the transmissions afterwards; the participant neither hears nor says anything
     /// more, since whatever it said would bring it back to life at its peers.
     pub fn close(&mut self, now: Instant) {
