@@ -77,7 +77,8 @@ impl<'a> References<'a> {
             return Ok(());
         }
         named.uses().into_iter().try_for_each(|used| self.hash(used))?;
-        let reference = |equivalence| self.object(named, equivalence).map(|object| TypeReference::to(&object));
+        let reference =
+            |equivalence| self.object(named, equivalence).map(|object| TypeReference::to(&object));
         let references = [reference(Equivalence::Minimal)?, reference(Equivalence::Complete)?];
         self.known.insert(named.name(), (named, references));
         Ok(())

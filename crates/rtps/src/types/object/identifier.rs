@@ -66,7 +66,11 @@ pub(super) fn write(
 }
 
 /// Appends the hash of an object.
-pub(super) fn write_reference(equivalence: Equivalence, hash: &super::EquivalenceHash, encoder: &mut Encoder<'_>) {
+pub(super) fn write_reference(
+    equivalence: Equivalence,
+    hash: &super::EquivalenceHash,
+    encoder: &mut Encoder<'_>,
+) {
     encoder.write_u8(equivalence.kind());
     encoder.write_bytes(hash);
 }

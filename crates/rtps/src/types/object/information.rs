@@ -60,7 +60,8 @@ impl TypeInformation {
                 (COMPLETE, &self.complete, Equivalence::Complete),
             ] {
                 let header = MemberHeader { id, must_understand: false };
-                encoder.member(Extensibility::Mutable, header, |encoder| part.encode(equivalence, encoder))?;
+                encoder
+                    .member(Extensibility::Mutable, header, |encoder| part.encode(equivalence, encoder))?;
             }
             Ok(())
         })?;
@@ -79,7 +80,9 @@ impl TypeInformation {
             decoder.members(|header, decoder| {
                 match header.id {
                     MINIMAL => information.minimal = TypeDependencies::decode(Equivalence::Minimal, decoder)?,
-                    COMPLETE => information.complete = TypeDependencies::decode(Equivalence::Complete, decoder)?,
+                    COMPLETE => {
+                        information.complete = TypeDependencies::decode(Equivalence::Complete, decoder)?
+                    }
                     _ => {}
                 }
                 Ok(())

@@ -124,9 +124,8 @@ fn write_list<T>(
     encoder.collection(false, |encoder| {
         encoder.write_length(items.len())?;
         let mut items = items.into_iter();
-        items.try_for_each(|item| {
-            encoder.structure(Extensibility::Appendable, |encoder| write(item, encoder))
-        })
+        items
+            .try_for_each(|item| encoder.structure(Extensibility::Appendable, |encoder| write(item, encoder)))
     })
 }
 
