@@ -3,7 +3,7 @@
     clippy::unwrap_used,
     reason = "I/O shell: runs the program as a user would"
 )]
-//! The bus commands that read files: `check` and `match`.
+//! The bus commands that read files: `check`, `match` and `dissect`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -100,4 +100,36 @@ fn match_knows_both_rules() {
     }
     assert_eq!(run(&["match", "--writer", "nowhere"]).status.code(), Some(2));
     assert_eq!(run(&["match", "--writer-qos", "quick"]).status.code(), Some(2));
+}
+
+/// `dissect` shows messages of hexadecimal text and of octets alike, names what is malformed, and fails when there is no
+/// message.
+#[test]
+fn dissect_shows_messages() {
+    let good = case("A45", "mixed.hex");
+    let output = run(&["dissect", &good]);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("SRTPS_POSTFIX") && shown.contains("value=udpv4://127.0.0.1:7410"), "{shown}");
+    let output = run(&["dissect", "--json", &good]);
+    let whole = json(&output);
+    let content = std::fs::read_to_string(&good).unwrap();
+    let digits: String =
+        content.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect();
+    let octets: Vec<u8> = (0..digits.len() / 2)
+        .map(|at| u8::from_str_radix(&digits[at * 2..at * 2 + 2], 16).unwrap())
+        .collect();
+    let raw = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mixed.bin");
+    std::fs::write(&raw, &octets).unwrap();
+    let raw = run(&["dissect", "--json", raw.to_str().unwrap()]);
+    assert_eq!(json(&raw)["message"], whole["message"]);
+    let output = run(&["dissect", "--json", "--malformed", &case("A50", "hb_rev.hex")]);
+    assert_eq!(json(&output)["message"]["parts"][0]["malformed"], "last number below the first");
+    let output = run(&["dissect", "--malformed", &good]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), ""));
+    for content in ["", "52 5g", "ffff"] {
+        let path = file("no_message.hex", content);
+        assert_eq!(run(&["dissect", &path]).status.code(), Some(1), "{content:?}");
+    }
+    assert_eq!(run(&["dissect", "/nonexistent"]).status.code(), Some(2));
 }

@@ -1,6 +1,7 @@
 //! `bus …`: look at a DDS domain, read and write its topics, measure it. Touches the network through `bus` only.
 
 mod check;
+mod dissect;
 mod echo;
 mod list;
 mod matching;
@@ -26,6 +27,8 @@ pub(super) enum BusCommand {
     Check(check::CheckArguments),
     /// Explain why a writer and a reader match, or what prevents it
     Match(matching::MatchArguments),
+    /// Show the RTPS messages of a packet capture, hexadecimal text or raw octets, and what is malformed in them
+    Dissect(dissect::DissectArguments),
     /// Measure the bus beside the floor of this machine: latency, wake-ups, threads
     Bench(BenchOptions),
     /// The other process of the benchmark
@@ -40,6 +43,7 @@ pub(super) fn run(command: &BusCommand, output: &mut Output) -> Result<Exit, Fai
         BusCommand::Echo(arguments) => echo::run(arguments, output),
         BusCommand::Pub(arguments) => publish::run(arguments, output),
         BusCommand::Check(arguments) => check::run(arguments, output),
+        BusCommand::Dissect(arguments) => dissect::run(arguments, output),
         BusCommand::Match(arguments) => matching::run(arguments, output),
         BusCommand::Bench(options) => options.run(output),
         BusCommand::BenchPeer(options) => options.run(),
