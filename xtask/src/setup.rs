@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use crate::workspace;
 
 const CYCLONE_VERSION: &str = "11.0.1";
+const FAST_DDS_3_VERSION: &str = "3.2.3";
 
 /// A Debian package and the sign that it is there.
 struct Package {
@@ -71,6 +72,8 @@ pub(crate) fn run() -> Result<(), SetupError> {
     install_packages()?;
     install_cyclone()?;
     compile_fast_peer()?;
+    install_fast_3()?;
+    compile_fast_3_peer()?;
     compile_fast_bench()?;
     compile_cyclone_bench()
 }
@@ -120,24 +123,65 @@ fn cyclone_marker() -> std::path::PathBuf {
 }
 
 fn install_cyclone() -> Result<(), SetupError> {
-    if cyclone_marker().exists() {
+    install_wheel("venv", "cyclonedds", CYCLONE_VERSION)
+}
+
+/// The wheel has the headers and libraries of Fast DDS 3, which Debian 12 does not.
+fn install_fast_3() -> Result<(), SetupError> {
+    install_wheel("fastdds3", "ros-fastdds", FAST_DDS_3_VERSION)
+}
+
+/// Makes a Python environment below `target/peers` with one package.
+fn install_wheel(folder: &str, package: &str, version: &str) -> Result<(), SetupError> {
+    let environment = workspace::peers_dir().join(folder);
+    let marker = environment.join(format!("{package}-{version}"));
+    if marker.exists() {
         return Ok(());
     }
-    eprintln!("setup: installing cyclonedds {CYCLONE_VERSION} into target/peers/venv");
-    let environment = workspace::peers_dir().join("venv");
+    eprintln!("setup: installing {package} {version} into target/peers/{folder}");
     let mut create = Command::new("python3");
     step("python3 -m venv", create.args(["-m", "venv", "--clear"]).arg(&environment))?;
     let mut pip = Command::new(environment.join("bin/pip"));
-    pip.args(["install", "-q", "--disable-pip-version-check"]).arg(format!("cyclonedds=={CYCLONE_VERSION}"));
-    step("pip install cyclonedds", &mut pip)?;
-    write("marking the environment as complete", &cyclone_marker(), b"")
+    pip.args(["install", "-q", "--disable-pip-version-check"]).arg(format!("{package}=={version}"));
+    step(&format!("pip install {package}"), &mut pip)?;
+    write("marking the environment as complete", &marker, b"")
+}
+
+fn compile_fast_3_peer() -> Result<(), SetupError> {
+    let sources = workspace::root().join("peers");
+    let (source, shared) = (sources.join("fastdds3/peer.cpp"), sources.join("fastdds/command_line.hpp"));
+    let environment = workspace::peers_dir().join("fastdds3");
+    let program = workspace::peers_dir().join("fastdds3_peer");
+    if newest(&[&program]) > newest(&[&source, &shared]) {
+        return Ok(());
+    }
+    eprintln!("setup: compiling the Fast DDS 3 peer");
+    let libraries = environment.join("lib");
+    let python = fs::read_dir(&libraries).into_iter().flatten().flatten().map(|entry| entry.path());
+    let bundled =
+        python.map(|python| python.join("site-packages/ros_fastdds.libs")).find(|path| path.is_dir());
+    let bundled = bundled.ok_or_else(|| SetupError::Step {
+        step: "finding the libraries of Fast DDS 3".into(),
+        detail: format!("no python*/site-packages/ros_fastdds.libs below {}", libraries.display()),
+    })?;
+    let mut compile = Command::new("g++");
+    compile
+        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-I"])
+        .arg(environment.join("include"))
+        .arg(source);
+    compile.arg("-o").arg(program).arg("-L").arg(&libraries).args(["-lfastdds", "-lfastcdr"]);
+    // The old kind of run path also holds for the libraries' own libraries.
+    compile.arg(format!("-Wl,--disable-new-dtags,-rpath,{}:{}", libraries.display(), bundled.display()));
+    step("compiling the Fast DDS 3 peer", compile.arg(format!("-Wl,-rpath-link,{}", bundled.display())))
 }
 
 fn compile_fast_peer() -> Result<(), SetupError> {
     let sources = workspace::root().join("peers/fastdds");
     let (program, types) =
         (workspace::peers_dir().join("fastdds_peer"), workspace::peers_dir().join("types.xml"));
-    let sources_changed = newest(&[sources.join("peer.cpp").as_path(), sources.join("types.xml").as_path()]);
+    let names = ["peer.cpp", "command_line.hpp", "types.xml"];
+    let parts = names.map(|name| sources.join(name));
+    let sources_changed = newest(&parts.each_ref().map(std::path::PathBuf::as_path));
     if types.exists() && newest(&[&program]) > sources_changed {
         return Ok(());
     }

@@ -3,34 +3,23 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use rtps::cdr::Representation;
 use rtps::qos::{Durability, History, Qos, Reliability, ResourceLimits};
 
 use crate::{CreateError, Participant};
 
-/// What every endpoint is asked to be.
-#[derive(Clone, Debug, Default)]
-pub struct EndpointRequest {
-    /// Its topic.
-    pub topic: String,
-    /// Its quality of service.
-    pub qos: Qos,
-    /// Whether peers are told of its type more than the name.
-    pub announces_type: bool,
-}
-
 /// What an [`EndpointBuilder`] makes in the end. Implemented by publishers and subscribers.
 pub trait Target: Sized {
-    /// What it needs besides.
+    /// What it needs besides topic and QoS.
     type Needs;
 
     /// Makes it.
     ///
     /// # Errors
-    /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
+    /// When a name or partition breaks a bound of the wire.
     fn create(
         participant: &Participant,
-        request: EndpointRequest,
+        topic: String,
+        qos: Qos,
         needs: Self::Needs,
     ) -> Result<Self, CreateError>;
 }
@@ -42,21 +31,13 @@ pub struct EndpointBuilder<'a, E: Target> {
     pub(crate) participant: &'a Participant,
     pub(crate) topic: String,
     pub(crate) qos: Qos,
-    pub(crate) announces_type: bool,
     pub(crate) needs: E::Needs,
     target: PhantomData<fn() -> E>,
 }
 
 impl<'a, E: Target> EndpointBuilder<'a, E> {
     pub(crate) fn new(participant: &'a Participant, topic: &str, needs: E::Needs) -> Self {
-        Self {
-            participant,
-            topic: topic.to_string(),
-            qos: Qos::default(),
-            announces_type: false,
-            needs,
-            target: PhantomData,
-        }
+        Self { participant, topic: topic.to_string(), qos: Qos::default(), needs, target: PhantomData }
     }
 
     /// The partitions to join, replacing earlier ones. Names may have the wildcards `*`, `?`, `[a-c]`.
@@ -114,21 +95,7 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
         self
     }
 
-    /// A publisher writes in this representation, by default XCDR1; a subscriber accepts no other, by default both.
-    pub fn representation(mut self, representation: Representation) -> Self {
-        self.qos.representations = vec![representation.id()];
-        self
-    }
-
-    /// Whether to tell peers the type's hashes besides its name (DDS-XTypes 7.6.3.2); by default not. Peers that do so
-    /// themselves then compare the types. Some refuse what they cannot compare: with types that differ from theirs, or
-    /// whose description they would have to ask us for, it may cost a match.
-    pub fn announce_type(mut self, announces_type: bool) -> Self {
-        self.announces_type = announces_type;
-        self
-    }
-
-    /// Replaces the whole QoS, the representation included.
+    /// Replaces the whole QoS.
     pub fn qos(mut self, qos: Qos) -> Self {
         self.qos = qos;
         self
@@ -137,9 +104,8 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
     /// Makes the endpoint.
     ///
     /// # Errors
-    /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
+    /// When a name or partition breaks a bound of the wire.
     pub fn build(self) -> Result<E, CreateError> {
-        let Self { participant, topic, qos, announces_type, needs, .. } = self;
-        E::create(participant, EndpointRequest { topic, qos, announces_type }, needs)
+        E::create(self.participant, self.topic, self.qos, self.needs)
     }
 }

@@ -7,30 +7,25 @@
 
 #[path = "interop/cell.rs"]
 mod cell;
-#[path = "interop/extensible.rs"]
-mod extensible;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use cell::{CELLS, Cell, Program};
-use extensible::exchanges;
 use peers::{Durability, Kind, Namespace, Reliability, Skip, skip};
 
-/// Writer and reader of each pair. The last row has no program of ours: it shows that the peers themselves are sound.
-const PAIRS: [(Program, Program); 7] = [
+/// Writer and reader of each pair. The last two have no program of ours: they show that the peers themselves are sound.
+const PAIRS: [(Program, Program); 9] = [
     (Program::Stillwatt, Program::Stillwatt),
     (Program::Stillwatt, Program::Cyclone),
     (Program::Cyclone, Program::Stillwatt),
     (Program::Stillwatt, Program::FastDds),
     (Program::FastDds, Program::Stillwatt),
+    (Program::Stillwatt, Program::FastDds3),
+    (Program::FastDds3, Program::Stillwatt),
     (Program::Cyclone, Program::FastDds),
     (Program::FastDds, Program::Cyclone),
 ];
-
-/// How long a publisher stays.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// As many cells at once; each is mostly waiting.
 const WORKERS: usize = 3;
@@ -41,7 +36,7 @@ fn missing() -> Option<Skip> {
         Ok(namespace) => namespace,
         Err(reason) => return Some(reason),
     };
-    let programs = [Program::Stillwatt, Program::Cyclone, Program::FastDds];
+    let programs = [Program::Stillwatt, Program::Cyclone, Program::FastDds, Program::FastDds3];
     programs.into_iter().find_map(|program| program.peer(&namespace).err())
 }
 
@@ -53,71 +48,23 @@ fn matrix() {
     }
     let runs: Vec<(Program, Program, &Cell)> =
         PAIRS.iter().flat_map(|(writer, reader)| CELLS.iter().map(|cell| (*writer, *reader, cell))).collect();
-    assert_eq!(runs.len(), 7 * 8, "every cell of the matrix runs");
-    run_all(&runs, |(writer, reader, cell)| {
-        let result = cell.run(*writer, *reader);
-        (format!("{writer} -> {reader}, {}", cell.name), result)
-    });
-}
-
-/// Runs all, [`WORKERS`] at a time, prints each result, and fails when one did.
-fn run_all<T: Sync>(runs: &[T], run: impl Fn(&T) -> (String, Result<(), String>) + Sync) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let record = |result| results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
-                while let Some(input) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (name, result) = run(input);
-                    println!("{name}: {}", result.as_ref().map_or_else(String::as_str, |()| "ok"));
-                    record(result);
+                while let Some((writer, reader, cell)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = cell.run(*writer, *reader);
+                    let shown = result.as_ref().map_or_else(String::as_str, |()| "ok");
+                    println!("{writer} -> {reader}, {}: {shown}", cell.name);
+                    results.lock().unwrap().push(result);
                 }
             });
         }
     });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    assert_eq!(results.len(), runs.len());
+    let results = results.into_inner().unwrap();
+    assert_eq!(results.len(), PAIRS.len() * CELLS.len(), "every cell of the matrix ran");
     let failures: Vec<String> = results.into_iter().filter_map(Result::err).collect();
-    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
-}
-
-/// Final, appendable and mutable types in XCDR1 and XCDR2, their disposals, and older versions of them are understood by
-/// Cyclone DDS and by us, whether or not we announce what Cyclone compares types by.
-#[test]
-fn extensible_types() {
-    if let Some(reason) = missing() {
-        return skip("interop::extensible_types", &reason);
-    }
-    run_all(&exchanges(), |exchange| {
-        (exchange.to_string(), exchange.run().map_err(|problem| format!("{exchange}: {problem}")))
-    });
-}
-
-/// What we announce of a type is really compared: Cyclone DDS does not match a type of the same name that differs, which
-/// it does when nothing is announced.
-#[test]
-fn announced_types_are_compared() {
-    if let Some(reason) = missing() {
-        return skip("interop::announced_types_are_compared", &reason);
-    }
-    let namespace = Namespace::create().unwrap();
-    let topic = "interop/announced";
-    let durable = |peer: peers::Peer| {
-        let peer = peer.reliability(Reliability::Reliable).durability(Durability::TransientLocal);
-        peer.argument("--representation").argument("xcdr2")
-    };
-    let ours = || durable(Program::Stillwatt.peer(&namespace).unwrap()).argument("--old");
-    let cyclone = || durable(Program::Cyclone.peer(&namespace).unwrap());
-    let announcing = ours().argument("--announce-type");
-    let announced = announcing.publish(34, topic, Kind::Appendable, 3).linger(TIMEOUT).start().unwrap();
-    let deaf = cyclone().subscribe(34, topic, Kind::Appendable, 3).start().unwrap();
-    // By the time that a second subscriber has heard an equal publisher, the first would have heard the other.
-    let other = "interop/announced/not";
-    let _silent = ours().publish(34, other, Kind::Appendable, 3).linger(TIMEOUT).start().unwrap();
-    let hearing = cyclone().subscribe(34, other, Kind::Appendable, 3).start().unwrap().finish();
-    assert_eq!(hearing.samples().len(), 3, "{hearing:?}");
-    let (deaf, announced) = (deaf.stop(), announced.stop());
-    assert!(deaf.samples().is_empty() && !deaf.has_matched(), "{deaf:?} {announced:?}");
+    assert!(failures.is_empty(), "{} cells failed:\n{}", failures.len(), failures.join("\n"));
 }
 
 /// A disposal reaches the other side with its key.
@@ -131,6 +78,8 @@ fn disposals() {
         (Program::Cyclone, Program::Stillwatt),
         (Program::FastDds, Program::Stillwatt),
         (Program::Stillwatt, Program::FastDds),
+        (Program::FastDds3, Program::Stillwatt),
+        (Program::Stillwatt, Program::FastDds3),
     ];
     for (writer, reader) in pairs {
         let namespace = Namespace::create().unwrap();

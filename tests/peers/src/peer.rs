@@ -26,12 +26,6 @@ pub enum Kind {
     Plain,
     /// `bench::Plain` with 200,000 bytes of data.
     Big,
-    /// `bench::Appendable`, keyed.
-    Appendable,
-    /// `bench::Mutable`, keyed.
-    Mutable,
-    /// `bench::Flat`, keyed and mutable, without appendable parts.
-    Flat,
 }
 
 /// Whether lost samples are sent again.
@@ -103,6 +97,14 @@ impl Peer {
         Ok(Self::new("fastdds", namespace, &installed(peers_dir().join("fastdds_peer"))?))
     }
 
+    /// Fast DDS 3, inside `namespace`.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub fn fastdds3(namespace: &Namespace) -> Result<Self, Skip> {
+        Ok(Self::new("fastdds3", namespace, &installed(peers_dir().join("fastdds3_peer"))?))
+    }
+
     /// A program of this project with the same command line, inside `namespace`.
     ///
     /// # Errors
@@ -120,7 +122,7 @@ impl Peer {
         Self { name, command, role: Vec::new(), arguments: Vec::new(), timeout, linger }
     }
 
-    /// The name that its samples carry: `cyclone`, `fastdds` or `stillwatt`.
+    /// The name that its samples carry: `cyclone`, `fastdds`, `fastdds3` or `stillwatt`.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -393,22 +395,6 @@ impl Kind {
         if self == Self::Item {
             return serde_json::json!({
                 "id": k % 3, "value": 1.5 * f64::from(k), "name": format!("{publisher}-{k}"), "arr": [1, 2, 3], "state": "alive"
-            });
-        }
-        if matches!(self, Self::Appendable | Self::Mutable | Self::Flat) {
-            let has_parts = self != Self::Flat;
-            let share = |j: u32| if j.is_multiple_of(2) { Some(0.25 * f64::from(j)) } else { None };
-            return serde_json::json!({
-                "step": k % 256,
-                "id": k % 3,
-                "slot": [(1_u64 << 40) + u64::from(k % 3), k % 7],
-                "value": 1.5 * f64::from(k),
-                "name": format!("{publisher}-{k}"),
-                "note": if k.is_multiple_of(2) { Some(format!("note-{k}")) } else { None },
-                "parts": (0..if has_parts { k % 4 } else { 0 }).map(|j| serde_json::json!([j, share(j)])).collect::<Vec<_>>(),
-                "grades": (0..k % 5).map(|j| [0, 5, 6][j as usize % 3]).collect::<Vec<u32>>(),
-                "grid": if has_parts { serde_json::json!([[[k, 0.5], [1, null]]]) } else { serde_json::json!([]) },
-                "state": "alive"
             });
         }
         let length = if self == Self::Big { 200_000 } else { 64 };

@@ -17,8 +17,10 @@ pub(crate) enum Program {
     Stillwatt,
     /// Cyclone DDS.
     Cyclone,
-    /// Fast DDS.
+    /// Fast DDS 2.9.
     FastDds,
+    /// Fast DDS 3.2.
+    FastDds3,
 }
 
 impl fmt::Display for Program {
@@ -27,6 +29,7 @@ impl fmt::Display for Program {
             Self::Stillwatt => "stillwatt",
             Self::Cyclone => "Cyclone DDS",
             Self::FastDds => "Fast DDS",
+            Self::FastDds3 => "Fast DDS 3",
         })
     }
 }
@@ -38,6 +41,7 @@ impl Program {
             Self::Stillwatt => Peer::stillwatt(namespace, &our_program()),
             Self::Cyclone => Peer::cyclone(namespace),
             Self::FastDds => Peer::fastdds(namespace),
+            Self::FastDds3 => Peer::fastdds3(namespace),
         }
     }
 }

@@ -31,8 +31,6 @@
 //! ```
 
 mod collection;
-#[cfg(test)]
-mod cyclone;
 mod decoder;
 mod encapsulation;
 mod encoder;

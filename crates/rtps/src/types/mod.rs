@@ -5,7 +5,6 @@
 //! Rust type.
 
 mod coding;
-pub mod object;
 mod structure;
 #[cfg(test)]
 mod tests;
