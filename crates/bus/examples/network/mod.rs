@@ -1,5 +1,6 @@
-//! Which transports an example uses: `--transports udp,udp6,tcp`, `--listen ADDRESS`, `--connect ADDRESS`, and `--tls
-//! FOLDER` with `certificate.pem`, `key.pem` and `ca.pem`; `--server-name NAME` for what the server's must be for.
+//! Which transports an example uses: `--transports udp,udpm,udp6,shm,tcp` (`udpm`: data by multicast), `--listen
+//! ADDRESS`, `--connect ADDRESS`, and `--tls FOLDER` with `certificate.pem`, `key.pem` and `ca.pem`; `--server-name
+//! NAME` for what the server's must be for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,8 +27,10 @@ pub(crate) fn transports(values: &BTreeMap<String, Vec<String>>) -> Result<Trans
     });
     let tcp = TcpTransport { listen: addresses("listen")?, connect: addresses("connect")?, tls };
     Ok(Transports {
-        udp_v4: has("udp"),
+        udp_v4: has("udp") || has("udpm") || has("shm"),
         udp_v6: has("udp6"),
+        shared_memory: has("shm"),
+        multicast_data: has("udpm"),
         tcp: has("tcp").then_some(tcp),
         ..Transports::default()
     })
