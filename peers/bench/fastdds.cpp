@@ -18,6 +18,7 @@
 #include <fastdds/rtps/transport/TCPv4TransportDescriptor.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
+#include <fastrtps/config.h>
 #include <fastrtps/utils/IPLocator.h>
 #include <fastrtps/xmlparser/XMLProfileManager.h>
 
@@ -50,6 +51,8 @@ namespace {
 
 constexpr uint32_t BUFFER_BYTES = 4u << 20;
 constexpr int MATCH_SECONDS_MAX = 60;
+// A refused sample is written again; a stream with more refusals goes on without them.
+constexpr uint32_t REFUSED_MAX = 10000;
 constexpr char PING[] = "bench/ping";
 constexpr char PONG[] = "bench/pong";
 
@@ -350,6 +353,16 @@ void print_list(const char* name, const std::vector<uint64_t>& values) {
     std::printf("]");
 }
 
+// Ends the process. Shared memory is given back first: what a killed process leaves stays in /dev/shm.
+[[noreturn]] void finish(const Options& options, DomainParticipant* participant) {
+    std::fflush(stdout);
+    if (options.transport == "shm" && participant != nullptr) {
+        participant->delete_contained_entities();
+        DomainParticipantFactory::get_instance()->delete_participant(participant);
+    }
+    std::_Exit(0);
+}
+
 void wait_for_end() {
     char buffer[64];
     while (read(STDIN_FILENO, buffer, sizeof buffer) > 0) {
@@ -386,7 +399,7 @@ int pong(const Options& options) {
     endpoints.reader(options, endpoints.ping, 64, &answers);
     std::printf("{\"ready\":true}\n");
     wait_for_end();
-    std::_Exit(0);
+    finish(options, endpoints.participant);
 }
 
 class Rounds : public ReaderMatches {
@@ -472,7 +485,7 @@ int ping(const Options& options) {
     std::printf(",");
     print_list("rounds_ns", rounds.rounds);
     std::printf(",\"repeated\":%u}\n", repeated);
-    std::_Exit(0);
+    finish(options, endpoints.participant);
 }
 
 class Drain : public ReaderMatches {
@@ -511,7 +524,7 @@ int rx(const Options& options) {
         static_cast<unsigned long long>(drain.bytes), static_cast<unsigned long long>(drain.first),
         static_cast<unsigned long long>(drain.last));
     wait_for_end();
-    std::_Exit(0);
+    finish(options, endpoints.participant);
 }
 
 int tx(const Options& options) {
@@ -527,7 +540,7 @@ int tx(const Options& options) {
     uint32_t refused = 0;
     const uint64_t first = now_ns();
     for (message.seq = 0; message.seq < options.samples; ++message.seq) {
-        if (!writer->write(&message)) {
+        while (!writer->write(&message) && refused < REFUSED_MAX) {
             ++refused;
         }
     }
@@ -538,7 +551,7 @@ int tx(const Options& options) {
         refused, static_cast<unsigned long long>(first), static_cast<unsigned long long>(last),
         acknowledged ? "true" : "false");
     wait_for_end();
-    std::_Exit(0);
+    finish(options, endpoints.participant);
 }
 
 int crowd(const Options& options) {
@@ -571,7 +584,13 @@ int crowd(const Options& options) {
             static_cast<unsigned long long>(now_ns()));
     }
     wait_for_end();
-    std::_Exit(0);
+    for (const auto& one : all) {
+        if (options.transport == "shm") {
+            one->participant->delete_contained_entities();
+            DomainParticipantFactory::get_instance()->delete_participant(one->participant);
+        }
+    }
+    finish(options, nullptr);
 }
 
 int hub(const Options& options) {
@@ -591,7 +610,12 @@ int hub(const Options& options) {
         "{\"matched\":%s,\"matched_ns\":%llu}\n", matched ? "true" : "false",
         static_cast<unsigned long long>(now_ns()));
     wait_for_end();
-    std::_Exit(0);
+    finish(options, endpoints.participant);
+}
+
+int version(const Options&) {
+    std::printf("{\"version\":\"%s\"}\n", FASTRTPS_VERSION_STR);
+    return 0;
 }
 
 } // namespace
@@ -604,7 +628,7 @@ int main(int count, char** words) {
     eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);
     const std::map<std::string, int (*)(const Options&)> verbs = {
         {"pong", pong}, {"ping", ping}, {"rx", rx},   {"tx", tx},
-        {"dsub", crowd}, {"dpub", hub}, {"idle", crowd},
+        {"dsub", crowd}, {"dpub", hub}, {"idle", crowd}, {"version", version},
     };
     const auto verb = verbs.find(options.verb);
     if (verb == verbs.end()) {

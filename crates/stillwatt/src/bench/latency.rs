@@ -1,248 +1,309 @@
-#![expect(clippy::disallowed_methods, reason = "I/O shell: raw sockets and clocks of the latency benchmark")]
-//! Half round trip between two processes: our bus over UDP, best effort and reliable, beside raw blocking sockets.
+//! `bus bench latency`: one master, N subscribers that reply, a round over when all have answered.
 
-use std::fmt;
-use std::net::UdpSocket;
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
 
-use bus::Participant;
-use node::thread::{Placement, Role as ThreadRole};
-use serde::Serialize;
-use units::CpuList;
+use hdrhistogram::Histogram;
+use ledger::{Cell, Column, Table, Unit};
+use rustix::fs::MemfdFlags;
+use serde::Deserialize;
 
-use super::BenchOptions;
-use super::cpus::online_cpus;
-use super::peer::{Message, PING, PONG, PeerProcess, Role};
+use super::contestant::{Contestant, Stage, Task};
+use super::cpus::Placement;
+use super::failed;
+use super::process::Process;
+use super::schedule::{self, Measured};
+use super::spread::Spread;
+use super::transport::BenchTransport;
 use crate::report::{Exit, Failure};
 
-const MEASURE: ThreadRole = ThreadRole::new("stw-bench", "runs one benchmark measurement on its CPU");
-/// The longest that one run may take before it is given up.
-const RUN_MAX: Duration = Duration::from_secs(120);
-/// Share of samples dropped at the start of each run, while caches and frequency settle.
-const WARM_UP: usize = 10;
-
-/// Where the two processes run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Place {
-    /// Both on one CPU.
-    OneCpu,
-    /// Each on its own.
-    TwoCpus,
-}
-
-/// One line of the result.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
-    place: Place,
-    kind: &'static str,
-    size_bytes: u32,
-    /// Median of each run, in seconds.
-    runs_seconds: Vec<f64>,
-    median_seconds: f64,
-    lowest_seconds: f64,
-    highest_seconds: f64,
-    /// Median of the runs' 99th percentiles.
-    p99_seconds: f64,
-    /// Round trips that got no answer and were started again.
-    lost: u64,
-    /// Median over the floor's median in the same place.
-    ratio_to_floor: Option<f64>,
+/// What is held fixed while contestants are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// How data travels.
+    pub(crate) transport: BenchTransport,
+    /// Whether lost samples are repaired.
+    pub(crate) is_reliable: bool,
+    /// Payload of a sample.
+    pub(crate) size_bytes: u32,
+    /// Processes that answer.
+    pub(crate) subscribers: u32,
+    /// Where processes run.
+    pub(crate) placement: Placement,
 }
 
 /// What one run measured.
-struct Run {
-    median: f64,
-    p99: f64,
-    lost: u64,
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Half of the time from sending to each answer, in s.
+    pub(crate) half: Percentiles,
+    /// From sending until all had answered, in s.
+    pub(crate) round: Percentiles,
+    /// Rounds sent again because an answer was missing.
+    pub(crate) repeated: u64,
 }
 
-const KINDS: [Role; 3] = [Role::Floor, Role::BestEffort, Role::Reliable];
+/// Points of a distribution, in s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Percentiles {
+    /// The mean.
+    pub(crate) mean: f64,
+    /// The smallest one.
+    pub(crate) lowest: f64,
+    /// The median.
+    pub(crate) p50: f64,
+    /// 90 % are below.
+    pub(crate) p90: f64,
+    /// 99 % are below.
+    pub(crate) p99: f64,
+    /// 99.9 % are below.
+    pub(crate) p999: f64,
+    /// The largest one.
+    pub(crate) highest: f64,
+}
 
-/// Measures every kind in every place, alternating.
-pub(super) fn measure(options: &BenchOptions) -> Result<Vec<Row>, Failure> {
-    let cpus = online_cpus();
-    let first = cpus.first().copied().unwrap_or(0);
-    let mut places = vec![(Place::OneCpu, first, first)];
-    if let Some(second) = cpus.get(1) {
-        places.push((Place::TwoCpus, first, *second));
-    }
-    let mut runs: Vec<Vec<Run>> = places.iter().flat_map(|_| KINDS.map(|_| Vec::new())).collect();
-    for _ in 0..options.runs {
-        let cells = places.iter().flat_map(|place| KINDS.map(|kind| (place, kind)));
-        for (cell, ((_, ours, theirs), kind)) in runs.iter_mut().zip(cells) {
-            cell.push(run(options, kind, *ours, *theirs)?);
+/// All runs of one contestant under one condition.
+pub(crate) type Cells = Measured<Condition, Run>;
+
+/// Share of samples dropped at the start of each run, while caches and frequency settle: one in so many.
+const WARM_UP: usize = 10;
+/// Largest time that the histogram tells apart: 100 s, in ns.
+const TIME_MAX_NS: u64 = 100_000_000_000;
+/// Digits that the histogram keeps.
+const DIGITS: u8 = 3;
+/// The longest wait for a process to be ready.
+const READY_MAX: Duration = Duration::from_secs(60);
+/// The longest wait for all matches and the slowest part of a run.
+const RUN_MAX: Duration = Duration::from_secs(150);
+/// A round that takes longer than this for each subscriber is not waited for.
+const ROUND_MAX: Duration = Duration::from_millis(5);
+
+#[derive(Deserialize)]
+struct RoundTimes {
+    answers_ns: Vec<u64>,
+    rounds_ns: Vec<u64>,
+    repeated: u64,
+}
+
+impl Percentiles {
+    /// Of times in ns, each counted as `share` of itself. The first tenth is dropped.
+    fn of(times_ns: &[u64], share: f64) -> Option<Self> {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, TIME_MAX_NS, DIGITS).ok()?;
+        let warm = times_ns.get(times_ns.len() / WARM_UP..)?;
+        for time in warm {
+            histogram.saturating_record(*time);
         }
-    }
-    let cells = places.iter().flat_map(|(place, ..)| KINDS.map(|kind| (*place, kind)));
-    let mut rows: Vec<Row> =
-        cells.zip(runs).map(|((place, kind), runs)| Row::new(place, kind, options.size, &runs)).collect();
-    let floors: Vec<(Place, f64)> =
-        rows.iter().filter(|row| row.kind == "floor").map(|row| (row.place, row.median_seconds)).collect();
-    for row in &mut rows {
-        let floor = floors.iter().find(|(place, _)| *place == row.place);
-        row.ratio_to_floor = floor.map(|(_, floor)| row.median_seconds / floor);
-    }
-    Ok(rows)
-}
-
-fn run(options: &BenchOptions, kind: Role, ours: u32, theirs: u32) -> Result<Run, Failure> {
-    let peer = PeerProcess::start(kind, options.domain, Some(theirs))?;
-    let (size, samples, domain) = (options.size, options.samples as usize, options.domain);
-    let port = peer.line.parse::<u16>().ok();
-    let body = move || match (kind, port) {
-        (Role::Floor, Some(port)) => floor(port, size, samples),
-        _ => ping(domain, kind, size, samples),
-    };
-    let thread = node::thread::spawn(MEASURE, Placement::Cpus(CpuList::from_iter([ours])), body)
-        .map_err(|error| Failure::from_error(Exit::Failed, error))?;
-    let result =
-        thread.join().unwrap_or_else(|_| Err(Failure::new(Exit::Failed, "the measurement panicked")));
-    drop(peer);
-    result
-}
-
-fn summarise(mut halves: Vec<f64>, lost: u64) -> Run {
-    halves.drain(..halves.len() / WARM_UP);
-    halves.sort_by(f64::total_cmp);
-    let at = |share: f64| halves.get((halves.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN);
-    Run { median: at(0.5), p99: at(0.99), lost }
-}
-
-/// Blocking sockets and nothing else: what any protocol over UDP has to pay.
-fn floor(port: u16, size: u32, samples: usize) -> Result<Run, Failure> {
-    let fault = |error| Failure::from_error(Exit::Failed, error);
-    let socket = UdpSocket::bind("127.0.0.1:0").map_err(fault)?;
-    socket.connect(("127.0.0.1", port)).map_err(fault)?;
-    socket.set_read_timeout(Some(Duration::from_secs(5))).map_err(fault)?;
-    let payload = vec![1; size.max(1) as usize];
-    let mut buffer = vec![0; 65_536];
-    let mut halves = Vec::with_capacity(samples);
-    for _ in 0..samples {
-        let start = Instant::now();
-        socket.send(&payload).map_err(fault)?;
-        socket.recv(&mut buffer).map_err(fault)?;
-        halves.push(start.elapsed().as_secs_f64() / 2.0);
-    }
-    // An empty datagram ends the other side.
-    socket.send(&[]).map_err(fault)?;
-    Ok(summarise(halves, 0))
-}
-
-/// Publishes, and publishes again from within the answer's callback, as an actor on the bus would.
-fn ping(domain: u32, kind: Role, size: u32, samples: usize) -> Result<Run, Failure> {
-    let fault = |error| Failure::from_error(Exit::Failed, error);
-    let participant = Participant::builder()
-        .domain(domain)
-        .name("bench ping")
-        .build()
-        .map_err(|error| Failure::from_error(Exit::Failed, error))?;
-    let publisher = participant.publisher::<Message>(PING).keep_last(64);
-    let subscriber = participant.subscriber::<Message>(PONG).keep_last(64);
-    let (publisher, subscriber) = match kind {
-        Role::Reliable => (publisher.reliable(), subscriber.reliable()),
-        _ => (publisher, subscriber),
-    };
-    let publisher = std::sync::Arc::new(publisher.build().map_err(fault)?);
-    let (done, finished) = mpsc::channel();
-    let (progress, seen) = mpsc::channel();
-    let answer_to = std::sync::Arc::clone(&publisher);
-    let mut message = Message { id: 1, seq: 0, data: vec![1; size as usize] };
-    let mut halves = Vec::with_capacity(samples);
-    let start = std::sync::Arc::new(std::sync::Mutex::new(Instant::now()));
-    let started = std::sync::Arc::clone(&start);
-    let subscriber = subscriber
-        .on_sample(move |sample| {
-            let now = Instant::now();
-            let Some(answer) = sample.data.valid() else { return };
-            let Ok(mut start) = started.lock() else { return };
-            if answer.seq != message.seq || halves.len() >= samples {
-                return;
-            }
-            halves.push((now - *start).as_secs_f64() / 2.0);
-            if halves.len() == samples {
-                let _ = done.send(std::mem::take(&mut halves));
-                return;
-            }
-            if halves.len() % 1000 == 0 {
-                let _ = progress.send(());
-            }
-            message.seq += 1;
-            *start = Instant::now();
-            let _ = answer_to.write(&message);
+        if warm.is_empty() {
+            return None;
+        }
+        let seconds = |ns: f64| ns * share / 1e9;
+        let at = |quantile| seconds(histogram.value_at_quantile(quantile) as f64);
+        Some(Self {
+            mean: seconds(histogram.mean()),
+            lowest: seconds(histogram.min() as f64),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            highest: seconds(histogram.max() as f64),
         })
-        .build()
-        .map_err(fault)?;
-    let second = Duration::from_secs(1);
-    if !publisher.wait_for_match(1, 10 * second) || !subscriber.wait_for_match(1, 10 * second) {
-        return Err(Failure::new(
-            Exit::Failed,
-            "the benchmark's two processes did not find each other in 10 s",
-        )
-        .with_remedy("see what `stillwatt doctor` says of multicast"));
-    }
-    node::clock::sleep(Duration::from_millis(300));
-    let first = Message { id: 1, seq: 0, data: vec![1; size as usize] };
-    if let Ok(mut start) = start.lock() {
-        *start = Instant::now();
-    }
-    publisher.write(&first).map_err(|error| Failure::from_error(Exit::Failed, error))?;
-    let halves = finished.recv_timeout(RUN_MAX).map_err(|_| {
-        let round_trips = 1000 * seen.try_iter().count();
-        Failure::new(Exit::Failed, format!("an answer was lost after about {round_trips} round trips"))
-            .with_remedy("a loaded machine drops datagrams: run it again, or with fewer --samples")
-    })?;
-    Ok(summarise(halves, subscriber.lost()))
-}
-
-impl Row {
-    fn new(place: Place, kind: Role, size_bytes: u32, runs: &[Run]) -> Self {
-        let sorted = |value: fn(&Run) -> f64| {
-            let mut values: Vec<f64> = runs.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            values
-        };
-        let (medians, tails) = (sorted(|run| run.median), sorted(|run| run.p99));
-        let middle = |values: &[f64]| values.get(values.len() / 2).copied().unwrap_or(f64::NAN);
-        Self {
-            place,
-            kind: match kind {
-                Role::Floor => "floor",
-                Role::Reliable => "reliable",
-                _ => "best effort",
-            },
-            size_bytes,
-            runs_seconds: runs.iter().map(|run| run.median).collect(),
-            median_seconds: middle(&medians),
-            lowest_seconds: medians.first().copied().unwrap_or(f64::NAN),
-            highest_seconds: medians.last().copied().unwrap_or(f64::NAN),
-            p99_seconds: middle(&tails),
-            lost: runs.iter().map(|run| run.lost).sum(),
-            ratio_to_floor: None,
-        }
     }
 }
 
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = match self.place {
-            Place::OneCpu => "one CPU",
-            Place::TwoCpus => "two CPUs",
-        };
-        let micros = |seconds: f64| seconds * 1e6;
-        write!(
-            f,
-            "{place:9} {:12} {:15.2}   ({:8.2} .. {:8.2}) {:11.2}",
-            self.kind,
-            micros(self.median_seconds),
-            micros(self.lowest_seconds),
-            micros(self.highest_seconds),
-            micros(self.p99_seconds),
-        )?;
-        match self.ratio_to_floor {
-            Some(ratio) => write!(f, "{ratio:10.2}"),
-            None => Ok(()),
+/// Makes one run.
+pub(crate) fn run(
+    stage: &Stage<'_>,
+    condition: &Condition,
+    contestant: Contestant,
+    samples: u32,
+) -> Result<Run, Failure> {
+    let memory = shared_memory(condition, contestant)?;
+    let task = |verb, host, id: Option<u32>| {
+        let mut arguments = vec![
+            "--size".to_owned(),
+            condition.size_bytes.to_string(),
+            "--subscribers".to_owned(),
+            condition.subscribers.to_string(),
+        ];
+        if let Some(id) = id {
+            arguments.extend(["--id".to_owned(), id.to_string()]);
+        }
+        if let Some(memory) = &memory {
+            let path = format!("/proc/{}/fd/{}", std::process::id(), memory.as_raw_fd());
+            arguments.extend(["--memory".to_owned(), path]);
+        }
+        Task {
+            contestant,
+            transport: condition.transport,
+            is_reliable: condition.is_reliable,
+            placement: condition.placement,
+            verb,
+            host,
+            arguments,
+        }
+    };
+    let mut others = Vec::new();
+    if condition.transport != BenchTransport::Inproc {
+        for id in 0..condition.subscribers {
+            others.push(stage.start(&task("pong", id as usize, Some(id)))?);
         }
     }
+    let addresses = ready(&mut others)?;
+    let mut master = task("ping", 0, None);
+    master.arguments.extend(["--samples".to_owned(), samples.to_string()]);
+    if !addresses.is_empty() {
+        master.arguments.extend(["--to".to_owned(), addresses.join(",")]);
+    }
+    let mut master = stage.start(&master)?;
+    let longest = RUN_MAX + ROUND_MAX * samples.saturating_mul(condition.subscribers);
+    let times = master.line("rounds_ns", longest)?;
+    drop(others);
+    let times: RoundTimes = serde_json::from_value(times).map_err(failed)?;
+    let nothing = || Failure::new(Exit::Failed, format!("{} measured nothing", contestant.name()));
+    Ok(Run {
+        half: Percentiles::of(&times.answers_ns, 0.5).ok_or_else(nothing)?,
+        round: Percentiles::of(&times.rounds_ns, 1.0).ok_or_else(nothing)?,
+        repeated: times.repeated,
+    })
+}
+
+/// The memory that the floor's processes share; ends with its last user.
+fn shared_memory(condition: &Condition, contestant: Contestant) -> Result<Option<File>, Failure> {
+    if contestant != Contestant::Floor || condition.transport != BenchTransport::Shm {
+        return Ok(None);
+    }
+    let memory = rustix::fs::memfd_create("stillwatt-bench", MemfdFlags::CLOEXEC)
+        .map_err(|errno| Failure::from_error(Exit::Failed, std::io::Error::from(errno)))?;
+    Ok(Some(File::from(memory)))
+}
+
+/// Waits until all are ready; gives the addresses of those that have one.
+pub(super) fn ready(processes: &mut [Process]) -> Result<Vec<String>, Failure> {
+    let mut addresses = Vec::new();
+    for process in processes {
+        let line = process.line("ready", READY_MAX)?;
+        addresses.extend(line.get("address").and_then(|address| address.as_str()).map(str::to_owned));
+    }
+    Ok(addresses)
+}
+
+impl Cells {
+    /// What the aims are about: half a round trip with one subscriber, a whole round with more.
+    pub(crate) fn figures(&self) -> Vec<f64> {
+        let is_one = self.condition.subscribers == 1;
+        self.runs.iter().map(|run| if is_one { run.half.p50 } else { run.round.p50 }).collect()
+    }
+}
+
+/// The ratios of one cell to the same of another contestant.
+pub(crate) fn ratio(cells: &[Cells], of: &Cells, to: Contestant) -> Option<Spread> {
+    let other = schedule::same(cells, of, to)?;
+    Spread::of_ratios(&of.figures(), &other.figures())
+}
+
+fn condition_columns() -> Vec<Column> {
+    vec![
+        Column::text("transport"),
+        Column::flag("reliable"),
+        Column::integer("size", Unit::Bytes),
+        Column::integer("subscribers", Unit::None),
+        Column::text("placement"),
+        Column::text("contestant"),
+    ]
+}
+
+fn condition_cells(cells: &Cells) -> Vec<Cell> {
+    let condition = &cells.condition;
+    vec![
+        condition.transport.name().into(),
+        condition.is_reliable.into(),
+        condition.size_bytes.into(),
+        condition.subscribers.into(),
+        condition.placement.name().into(),
+        cells.contestant.name().into(),
+    ]
+}
+
+/// One row a run.
+pub(crate) fn runs_table(cells: &[Cells]) -> Result<Table, Failure> {
+    let mut columns = condition_columns();
+    columns.push(Column::integer("run", Unit::None));
+    let names = [
+        "half_mean",
+        "half_lowest",
+        "half_p50",
+        "half_p90",
+        "half_p99",
+        "half_p999",
+        "half_highest",
+        "round_mean",
+        "round_lowest",
+        "round_p50",
+        "round_p90",
+        "round_p99",
+        "round_p999",
+        "round_highest",
+    ];
+    columns.extend(names.map(|name| Column::real(name, Unit::Seconds)));
+    columns.push(Column::integer("repeated", Unit::None));
+    let mut table = Table::new("latency_runs", columns);
+    for cell in cells {
+        for (number, run) in (0_u64..).zip(&cell.runs) {
+            let mut row = condition_cells(cell);
+            row.push(number.into());
+            for p in [&run.half, &run.round] {
+                row.extend([p.mean, p.lowest, p.p50, p.p90, p.p99, p.p999, p.highest].map(Cell::from));
+            }
+            row.push(run.repeated.into());
+            table.push(row).map_err(failed)?;
+        }
+    }
+    Ok(table)
+}
+
+/// Contestants that the summary gives ratios to.
+const RATIOS_TO: [(Contestant, [&str; 3]); 3] = [
+    (Contestant::Floor, ["to_floor", "to_floor_lowest", "to_floor_highest"]),
+    (Contestant::Fastdds, ["to_fastdds", "to_fastdds_lowest", "to_fastdds_highest"]),
+    (Contestant::Cyclone, ["to_cyclone", "to_cyclone_lowest", "to_cyclone_highest"]),
+];
+
+/// One row for each contestant and condition: medians of the runs, and ratios to the others with their spread.
+pub(crate) fn summary_table(cells: &[Cells]) -> Result<Table, Failure> {
+    let mut columns = condition_columns();
+    columns.push(Column::integer("runs", Unit::None));
+    let names = [
+        "half_p50",
+        "half_p50_lowest",
+        "half_p50_highest",
+        "half_p99",
+        "round_p50",
+        "round_p50_lowest",
+        "round_p50_highest",
+    ];
+    columns.extend(names.map(|name| Column::real(name, Unit::Seconds)));
+    columns.push(Column::integer("repeated", Unit::None));
+    columns.extend(RATIOS_TO.iter().flat_map(|(_, names)| names.map(|name| Column::real(name, Unit::None))));
+    let mut table = Table::new("latency", columns);
+    for cell in cells {
+        let mut row = condition_cells(cell);
+        row.push((cell.runs.len() as u64).into());
+        let spread = |figure: fn(&Run) -> f64| Spread::of(cell.runs.iter().map(figure));
+        let (half, round) = (spread(|run| run.half.p50), spread(|run| run.round.p50));
+        row.extend(spread_cells(half));
+        row.push(spread(|run| run.half.p99).map(|spread| spread.median).into());
+        row.extend(spread_cells(round));
+        row.push(cell.runs.iter().map(|run| run.repeated).sum::<u64>().into());
+        for (to, _) in RATIOS_TO {
+            row.extend(spread_cells(ratio(cells, cell, to)));
+        }
+        table.push(row).map_err(failed)?;
+    }
+    Ok(table)
+}
+
+pub(super) fn spread_cells(spread: Option<Spread>) -> [Cell; 3] {
+    let cell = |value: fn(Spread) -> f64| Cell::from(spread.map(value));
+    [cell(|spread| spread.median), cell(|spread| spread.lowest), cell(|spread| spread.highest)]
 }

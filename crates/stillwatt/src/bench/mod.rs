@@ -1,145 +1,116 @@
-//! `bus bench`: figures of the bus beside the floor of this machine, measured in the same run.
+//! `bus bench`: figures of the bus beside other DDS and beside the floor of this machine, measured in the same run.
 //!
-//! Every figure is a ratio or a count that can be repeated with the command that is printed with it. Runs alternate
-//! between what is compared, so that both see the same neighbours.
+//! Every figure can be repeated with the command that is printed with it. Runs alternate between what is compared, so
+//! that all see the same neighbours, and ratios are taken run by run. Every measured process is a process of its own, in
+//! a private network where this user may make one; this program only starts them and reads what they print.
 
-mod cpus;
-mod footprint;
-mod latency;
-mod peer;
+mod command;
+pub(crate) mod contestant;
+mod cost;
+pub(crate) mod cpus;
+mod discovery;
+mod host;
+mod idle;
+pub(crate) mod latency;
+mod network;
+mod options;
+mod people;
+pub(crate) mod printout;
+mod process;
+mod program;
+pub(crate) mod progress;
+mod scale;
+pub(crate) mod schedule;
+pub(crate) mod spread;
+mod summary;
+pub(crate) mod targets;
+pub(crate) mod throughput;
+pub(crate) mod transport;
 
-use clap::{Args, ValueEnum};
-use serde::Serialize;
+use std::path::Path;
 
-use crate::output::Output;
 use crate::report::{Exit, Failure};
 
-pub use peer::PeerOptions;
+use contestant::{Contestant, Programs, Stage};
+use network::Network;
+use options::Setting;
+use printout::Form;
 
-/// What to measure, how often.
-#[derive(Clone, Debug, Args)]
-pub struct BenchOptions {
-    /// What to measure; everything when not given
-    #[arg(long, value_enum)]
-    only: Option<Only>,
-    /// Payload bytes of a latency sample
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(0..=60_000))]
-    size: u32,
-    /// Round trips in each run
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
-    samples: u32,
-    /// Runs of each kind, alternating
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    runs: u32,
-    /// The DDS domain to use
-    #[arg(long, default_value_t = 99)]
+pub use options::BenchOptions;
+pub use program::PeerOptions;
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    Failure::from_error(Exit::Failed, error)
+}
+
+/// What a bench needs before it can begin.
+pub(crate) struct Ground {
+    programs: Programs,
+    network: Network,
+    online: Vec<u32>,
     domain: u32,
-    /// Print one JSON object instead of tables
-    #[arg(long)]
-    json: bool,
+    /// Who takes part.
+    contestants: Vec<Contestant>,
+    /// Who would, were its program here.
+    missing: Vec<Contestant>,
 }
 
-/// The parts of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Only {
-    /// Half round trip over UDP, best effort and reliable, beside the raw socket
-    Latency,
-    /// Wake-ups of an idle process, threads with 40 participants
-    Footprint,
-}
-
-/// Everything measured, as printed with `--json`.
-#[derive(Debug, Serialize)]
-struct Report {
-    schema: &'static str,
-    command: String,
-    host: Host,
-    latency: Vec<latency::Row>,
-    footprint: Option<footprint::Footprint>,
-}
-
-#[derive(Debug, Serialize)]
-struct Host {
-    name: String,
-    kernel: String,
-    online_cpus: usize,
-    version: &'static str,
-}
-
-impl BenchOptions {
-    fn command(&self) -> String {
-        let only = match self.only {
-            None => "",
-            Some(Only::Latency) => " --only latency",
-            Some(Only::Footprint) => " --only footprint",
-        };
-        format!(
-            "stillwatt bus bench{only} --size {} --samples {} --runs {}",
-            self.size, self.samples, self.runs
-        )
-    }
-
-    /// Measures and prints.
-    ///
-    /// # Errors
-    /// When the peer process cannot be started, the bus cannot be joined, or a run does not end.
-    pub fn run(&self, output: &mut Output) -> Result<Exit, Failure> {
-        let latency = match self.only {
-            Some(Only::Footprint) => Vec::new(),
-            _ => latency::measure(self)?,
-        };
-        let footprint = match self.only {
-            Some(Only::Latency) => None,
-            _ => Some(footprint::measure(self.domain)?),
-        };
-        let report = Report {
-            schema: "stillwatt.bus-bench/1",
-            command: self.command(),
-            host: host(),
-            latency,
-            footprint,
-        };
-        if self.json {
-            let text =
-                serde_json::to_string(&report).map_err(|error| Failure::from_error(Exit::Failed, error))?;
-            output.line(&text)?;
+impl Ground {
+    /// `asked` are those that must take part; with none, those of `usual` that are here do.
+    pub(crate) fn prepare(
+        asked: &[Contestant],
+        usual: &[Contestant],
+        peers_dir: Option<&Path>,
+        hosts: u32,
+        domain: u32,
+    ) -> Result<Self, Failure> {
+        let programs = Programs::find(peers_dir)?;
+        let (contestants, missing) = if asked.is_empty() {
+            usual.iter().copied().partition(|contestant| programs.has(*contestant))
         } else {
-            report.print(output)?;
-        }
-        Ok(Exit::Done)
-    }
-}
-
-fn host() -> Host {
-    let root = node::HostRoot::machine();
-    let read =
-        |path| node::SysRoot::read(&root, path).map(|text| text.trim().to_string()).unwrap_or_default();
-    Host {
-        name: read("proc/sys/kernel/hostname"),
-        kernel: read("proc/sys/kernel/osrelease"),
-        online_cpus: cpus::online_cpus().len(),
-        version: env!("CARGO_PKG_VERSION"),
-    }
-}
-
-impl Report {
-    fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        output.line(&format!(
-            "{}   (kernel {}, {} CPUs)",
-            self.command, self.host.kernel, self.host.online_cpus
-        ))?;
-        if !self.latency.is_empty() {
-            output.line("")?;
-            output
-                .line("half round trip, µs       median of runs   (lowest .. highest)   p99     x floor")?;
-            for row in &self.latency {
-                output.line(&row.to_string())?;
+            for contestant in asked {
+                programs.version(*contestant)?;
             }
+            (asked.to_vec(), Vec::new())
+        };
+        let network = Network::create(hosts)?;
+        Ok(Self { programs, network, online: cpus::online_cpus(), domain, contestants, missing })
+    }
+
+    fn of(setting: &Setting, usual: &[Contestant]) -> Result<Self, Failure> {
+        Self::prepare(&setting.peers, usual, setting.peers_dir.as_deref(), setting.hosts, setting.domain)
+    }
+
+    /// Where processes are started.
+    pub(crate) fn stage(&self) -> Stage<'_> {
+        Stage { programs: &self.programs, network: &self.network, online: &self.online, domain: self.domain }
+    }
+
+    /// A record that has everything but the numbers.
+    pub(crate) fn record(&self, schema: &str, command: String) -> Result<ledger::RunRecord, Failure> {
+        let mut record = host::record(schema, command, &self.programs, &self.contestants)?;
+        record.remarks.push(self.network.remark());
+        if !self.missing.is_empty() {
+            let names: Vec<_> = self.missing.iter().map(|contestant| contestant.name()).collect();
+            record.remarks.push(format!("not here: {} (cargo xtask setup builds them)", names.join(", ")));
         }
-        if let Some(footprint) = &self.footprint {
-            output.line("")?;
-            output.line(&footprint.to_string())?;
+        Ok(record)
+    }
+}
+
+impl Setting {
+    fn form(&self) -> Form {
+        match (self.json, self.csv) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Csv,
+            _ => Form::People,
         }
-        Ok(())
+    }
+
+    /// The part of the command that repeats the setting.
+    fn command(&self, contestants: &[Contestant]) -> String {
+        let names: Vec<_> = contestants.iter().map(|contestant| contestant.name()).collect();
+        let hosts = if self.hosts > 1 { format!(" --hosts {}", self.hosts) } else { String::new() };
+        format!("--peer {} --runs {}{hosts}", names.join(","), self.runs)
     }
 }

@@ -12,7 +12,7 @@ mod multicast;
 mod node;
 mod quantity;
 mod serve;
-mod table;
+pub(crate) mod table;
 mod up;
 
 use std::ffi::OsString;
