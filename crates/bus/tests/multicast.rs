@@ -65,7 +65,7 @@ impl Bystander {
 }
 
 /// Four subscribers of one program hear a publisher of another through one group; a bystander in the group hears as many
-/// messages as were written, give or take repairs, and not four times as many.
+/// messages as were written, give or take repairs, and not four times as many (except from Fast DDS 3).
 #[test]
 fn data_goes_to_the_group() {
     let programs = [Program::Stillwatt, Program::Cyclone, Program::FastDds, Program::FastDds3];
@@ -128,6 +128,10 @@ fn pair(writer: Program, reader: Program) {
         );
     }
     let written = u64::from(SAMPLES);
+    if writer == Program::FastDds3 {
+        // It sends to the group once for each of its subscribers.
+        return assert!(heard >= written, "{writer} -> {reader}: the group heard {heard} messages");
+    }
     assert!(
         (written..written * 2).contains(&heard),
         "{writer} -> {reader}: the group heard {heard} messages"
