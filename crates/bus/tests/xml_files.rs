@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bus::xml::read::read_profiles;
-use bus::xml::{Document, Profiles, XmlError};
+use bus::xml::{Document, Element, Profiles, Severity, XmlError};
 use proptest::prelude::*;
 use rtps::Lease;
 use rtps::qos::{Durability, History, Ownership, PresentationScope, Reliability};
@@ -129,6 +129,17 @@ fn loose_xml() {
     assert_eq!(found, ["f.xml:3: warning: <license> beside the root is not used"]);
 }
 
+/// TLS that lacks a file is told as an error, and never becomes a connection in the clear.
+#[test]
+fn partial_tls_is_never_clear() {
+    let text = text("every_element.xml").replace("<verify_file>ca.pem</verify_file>", "");
+    let profiles = load(&text).unwrap();
+    let errors: Vec<_> = profiles.findings.iter().filter(|it| it.severity == Severity::Error).collect();
+    assert!(matches!(&errors[..], [error] if error.what.contains("lacks <verify_file>")), "{errors:?}");
+    let tls = profiles.default_participant().unwrap().transports.tcp.as_ref().unwrap().tls.clone();
+    assert_eq!(tls.unwrap().ca, PathBuf::new());
+}
+
 /// The transports that need no file are there, and a file's own come first.
 #[test]
 fn built_in_transports() {
@@ -162,6 +173,12 @@ fn every_element() {
     assert_eq!(participant.transports.interfaces, ["192.0.2.1", "ib0", "ib1"]);
     let tcp = participant.transports.tcp.as_ref().unwrap();
     assert_eq!((tcp.listen.len(), tcp.connect.len()), (2, 1));
+    let tls = tcp.tls.as_ref().unwrap();
+    assert_eq!(
+        [&tls.certificate, &tls.key, &tls.ca].map(|path| path.to_str().unwrap()),
+        ["chain.pem", "key.pem", "ca.pem"]
+    );
+    assert_eq!(tls.server_name.as_deref(), Some("n1.example"));
     assert_eq!(participant.fragment_size(), 1200);
     let qos = &profiles.writer("writer").unwrap().qos;
     assert_eq!((qos.reliability, qos.durability), (Reliability::Reliable, Durability::Volatile));
@@ -185,12 +202,77 @@ fn every_element() {
         assert!(line.contains(&format!("<{name}")), "{finding}");
     }
     for name in
-        ["tls", "segment_size", "prefix", "allocation", "times", "userData", "requester", "log", "qos"]
+        ["tmp_dh_file", "segment_size", "prefix", "allocation", "times", "userData", "requester", "qos"]
     {
-        let expected = name != "log";
-        assert_eq!(named.contains(&name), expected, "{name}: {named:?}");
+        assert!(named.contains(&name), "{name}: {named:?}");
     }
 }
+
+/// What somebody can see of profiles.
+fn seen(document: &Document) -> Option<String> {
+    let mut profiles = Profiles::load(std::slice::from_ref(document)).ok()?;
+    let told: Vec<String> = profiles.findings.drain(..).map(|finding| finding.what).collect();
+    Some(format!("{profiles:?} {told:?}"))
+}
+
+/// The element at a path of child numbers.
+fn at<'a>(mut element: &'a mut Element, path: &[usize]) -> &'a mut Element {
+    for index in path {
+        element = &mut element.children[*index];
+    }
+    element
+}
+
+/// Nothing is passed over in silence: without any one element, other settings result, or other things are told, or the
+/// file is refused. What is within an element without effect is told with that one.
+#[test]
+fn nothing_is_passed_over() {
+    let document = Document::parse("f.xml", &text("every_element.xml"), &|_| None).unwrap();
+    let whole = seen(&document).unwrap();
+    let findings = Profiles::load(std::slice::from_ref(&document)).unwrap().findings;
+    let is_told = |element: &Element| {
+        let start = format!("<{}> is not supported", element.name);
+        findings.iter().any(|finding| finding.place == element.place && finding.what.starts_with(&start))
+    };
+    let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
+    let (mut tried, mut passed_over) = (0, Vec::new());
+    while let Some(path) = paths.pop() {
+        let mut changed = document.clone();
+        let element = at(&mut changed.root, &path);
+        if !is_told(element) {
+            paths.extend((0..element.children.len()).map(|index| [&path[..], &[index]].concat()));
+        }
+        let Some((last, parent)) = path.split_last() else { continue };
+        let name = format!("{}={}", element.name, element.text);
+        at(&mut changed.root, parent).children.remove(*last);
+        tried += 1;
+        if seen(&changed).is_some_and(|seen| seen == whole) && !SAID_ANYWAY.contains(&name.as_str()) {
+            passed_over.push(name);
+        }
+    }
+    assert!(tried > 120, "{tried}");
+    assert_eq!(passed_over, Vec::<String>::new());
+}
+
+/// Elements of `every_element.xml` that say what is so without them.
+const SAID_ANYWAY: &[&str] = &[
+    "type=UDPv4",
+    "portBase=7400",
+    "participantIDGain=2",
+    "offsetd0=0",
+    "offsetd1=10",
+    "offsetd2=1",
+    "offsetd3=11",
+    "offsetd4=2",
+    "coherent_access=false",
+    "verify=VERIFY_PEER",
+    "verify_mode=",
+    "option=NO_SSLV2",
+    "options=",
+    "kind=KEEP_LAST",
+    "kind=RELIABLE",
+    "max_instances=-1",
+];
 
 /// Names and values that the dialect does not have are errors with line and hint.
 #[test]

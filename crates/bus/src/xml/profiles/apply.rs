@@ -1,6 +1,5 @@
 //! Makes participants, publishers and subscribers as profiles describe them.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use rtps::{FRAGMENT_SIZE_MAX, Lease, Timing};
@@ -53,8 +52,9 @@ impl ParticipantBuilder {
         if let Some(name) = &profile.name {
             builder = builder.name(name);
         }
-        for peer in profile.peers.iter().filter(|peer| peer.family == LocatorFamily::UdpV4) {
-            if let Some(Host::Address(IpAddr::V4(address))) = peer.host {
+        let is_udp = |family| matches!(family, LocatorFamily::UdpV4 | LocatorFamily::UdpV6);
+        for peer in profile.peers.iter().filter(|peer| is_udp(peer.family)) {
+            if let Some(Host::Address(address)) = peer.host {
                 builder = builder.peer(address, peer.port.filter(|port| *port != 0));
             }
         }

@@ -12,6 +12,7 @@ mod participant;
 mod qos;
 mod resolve;
 mod shapes;
+mod tls;
 mod transport;
 mod whitelist;
 

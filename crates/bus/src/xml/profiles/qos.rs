@@ -242,8 +242,12 @@ static PRESENTATION: Section<Qos> = Section {
         ),
         (
             "coherent_access",
-            Known::Once(|_, qos, element| {
+            Known::Once(|reader, qos, element| {
                 qos.presentation.coherent = element.boolean()?;
+                if qos.presentation.coherent {
+                    let why = "it decides about a match, but samples are shown one by one";
+                    reader.unsupported_value(element, "true", why);
+                }
                 Ok(())
             }),
         ),

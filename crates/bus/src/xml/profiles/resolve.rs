@@ -107,6 +107,13 @@ fn listen(all: &mut Transports, transport: &TransportProfile, any: IpAddr, findi
         addresses.push(any);
     }
     let tcp = all.tcp.get_or_insert_with(TcpTransport::default);
+    if let Some(files) = &transport.tls {
+        if tcp.tls.as_ref().is_some_and(|before| before != files) {
+            let what = "a participant has one set of TLS files: those of its last transport count";
+            findings.push(Finding::warning(transport.place.clone(), what));
+        }
+        tcp.tls = Some(files.clone());
+    }
     for port in &transport.listening_ports {
         tcp.listen.extend(addresses.iter().map(|address| SocketAddr::new(*address, *port)));
     }
@@ -129,16 +136,19 @@ fn connect(participant: &ParticipantProfile, all: &mut Transports, findings: &mu
                     tell(&peer.place, "a peer by TCP without <address> and <physical_port> has no effect");
                 }
             },
-            (LocatorFamily::UdpV4, Some(Host::Address(IpAddr::V4(_))), _) => {}
             (LocatorFamily::UdpV4 | LocatorFamily::UdpV6, Some(Host::Name(_)), _) => {
                 tell(&peer.place, NAME_WHY)
             }
             (LocatorFamily::UdpV4 | LocatorFamily::UdpV6, None, _) => {
                 tell(&peer.place, "a peer without <address> has no effect");
             }
-            (LocatorFamily::UdpV4 | LocatorFamily::UdpV6, ..) => {
-                tell(&peer.place, "a peer by IPv6 is not supported and has no effect: give its IPv4 address");
+            (LocatorFamily::UdpV4, ..) if !all.udp_v4 => {
+                tell(&peer.place, "a peer by IPv4 has no effect: the participant has no such transport")
             }
+            (LocatorFamily::UdpV6, ..) if !all.udp_v6 => {
+                tell(&peer.place, "a peer by IPv6 has no effect: the participant has no such transport")
+            }
+            (LocatorFamily::UdpV4 | LocatorFamily::UdpV6, ..) => {}
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 
 use super::shapes::{NETMASK, NETMASK_WHY, THREAD, THREAD_WHY, THREADS, U16, U32};
+use super::tls;
+use crate::TlsFiles;
 use crate::xml::locator::{Host, host};
 use crate::xml::section::{Group, Known, Reader, Section, Shape, check_attributes};
 use crate::xml::{Element, Place, XmlError, value};
@@ -56,6 +58,8 @@ pub struct TransportProfile {
     pub message_bytes_max: Option<u32>,
     /// TCP ports to accept connections on.
     pub listening_ports: Vec<u16>,
+    /// How TCP connections are encrypted; `None` if they are not.
+    pub tls: Option<TlsFiles>,
     /// Whether data also goes by multicast; not in the dialect, but in a built-in transport.
     pub multicast_data: bool,
     /// Where it stands.
@@ -69,6 +73,7 @@ impl TransportProfile {
             interfaces: Vec::new(),
             message_bytes_max: None,
             listening_ports: Vec::new(),
+            tls: None,
             multicast_data: false,
             place,
         }
@@ -164,7 +169,13 @@ pub(super) static TRANSPORT: Section<TransportProfile> = Section {
                 reader.section(&mut transport.listening_ports, element, &PORTS)
             }),
         ),
-        ("tls", Known::Unsupported(Shape::Group(&TLS), "connections are not encrypted")),
+        (
+            "tls",
+            Known::Once(|reader, transport, element| {
+                transport.tls = Some(tls::read(reader, element)?);
+                Ok(())
+            }),
+        ),
         ("sendBufferSize", Known::Unsupported(U32, BUFFER_WHY)),
         ("receiveBufferSize", Known::Unsupported(U32, BUFFER_WHY)),
         (
@@ -265,38 +276,3 @@ static PORTS: Section<Vec<u16>> = Section {
         }),
     )],
 };
-
-static TLS: Group = Group {
-    attributes: &[],
-    children: &[
-        ("password", Shape::Text),
-        ("private_key_file", Shape::Text),
-        ("rsa_private_key_file", Shape::Text),
-        ("cert_chain_file", Shape::Text),
-        ("tmp_dh_file", Shape::Text),
-        ("verify_file", Shape::Text),
-        (
-            "verify_mode",
-            Shape::Group(&Group { attributes: &[], children: &[("verify", Shape::Word(VERIFY))] }),
-        ),
-        ("verify_paths", Shape::Group(&Group { attributes: &[], children: &[("verify_path", Shape::Text)] })),
-        ("verify_depth", super::shapes::I32),
-        ("default_verify_path", Shape::Boolean),
-        ("options", Shape::Group(&Group { attributes: &[], children: &[("option", Shape::Word(OPTIONS))] })),
-        ("handshake_role", Shape::Word(&["DEFAULT", "CLIENT", "SERVER"])),
-        ("server_name", Shape::Text),
-    ],
-};
-
-const VERIFY: &[&str] = &["VERIFY_NONE", "VERIFY_PEER", "VERIFY_FAIL_IF_NO_PEER_CERT", "VERIFY_CLIENT_ONCE"];
-const OPTIONS: &[&str] = &[
-    "DEFAULT_WORKAROUNDS",
-    "NO_COMPRESSION",
-    "NO_SSLV2",
-    "NO_SSLV3",
-    "NO_TLSV1",
-    "NO_TLSV1_1",
-    "NO_TLSV1_2",
-    "NO_TLSV1_3",
-    "SINGLE_DH_USE",
-];

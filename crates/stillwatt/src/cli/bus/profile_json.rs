@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bus::Transports;
 use bus::xml::{
     EndpointProfile, Finding, LocatorFamily, ParticipantProfile, ProfileKind, ProfileLocator, Profiles,
     Severity, TopicProfile, TransportProfile,
 };
+use bus::{TlsFiles, Transports};
 use rtps::Lease;
 use rtps::qos::{
     DestinationOrder, History, LivelinessKind, Ownership, PresentationScope, Qos, ResourceLimits,
@@ -70,9 +70,23 @@ fn transports_json(transports: &Transports) -> Json {
         "shared_memory": transports.shared_memory,
         "multicast_data": transports.multicast_data,
         "tcp": transports.tcp.as_ref().map(|tcp| {
-            json!({ "listen": addresses(&tcp.listen), "connect": addresses(&tcp.connect) })
+            json!({
+                "listen": addresses(&tcp.listen),
+                "connect": addresses(&tcp.connect),
+                "tls": tcp.tls.as_ref().map(tls_json),
+            })
         }),
         "interfaces": transports.interfaces,
+    })
+}
+
+/// Which files, not what is in them.
+fn tls_json(files: &TlsFiles) -> Json {
+    json!({
+        "certificate": files.certificate,
+        "key": files.key,
+        "ca": files.ca,
+        "server_name": files.server_name,
     })
 }
 
@@ -82,6 +96,7 @@ fn transport_json(transport: &TransportProfile) -> Json {
         "interfaces": transport.interfaces,
         "message_bytes_max": transport.message_bytes_max,
         "listening_ports": transport.listening_ports,
+        "tls": transport.tls.as_ref().map(tls_json),
         "line": transport.place.line,
     })
 }
