@@ -10,12 +10,13 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from typing import Optional
 
 import cyclonedds.idl.annotations as annotate
 from cyclonedds.core import InstanceState, Policy, Qos
 from cyclonedds.domain import DomainParticipant
-from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.types import float64, sequence, uint8, uint32
+from cyclonedds.idl import IdlEnum, IdlStruct
+from cyclonedds.idl.types import array, float64, sequence, uint8, uint16, uint32, uint64
 from cyclonedds.internal import InvalidSample
 from cyclonedds.pub import DataWriter, Publisher
 from cyclonedds.sub import DataReader, Subscriber
@@ -54,10 +55,122 @@ class Plain(IdlStruct, typename="bench.Plain"):
     data: sequence[uint8]
 
 
+class Grade(IdlEnum, typename="bench.Grade", default="Low"):
+    """An enumeration."""
+
+    Low = 0
+    Middle = 5
+    High = 6
+
+
+@dataclass
+@annotate.appendable
+class Part(IdlStruct, typename="bench.Part"):
+    """A part of the extensible types."""
+
+    count: uint16
+    share: Optional[float64]
+
+
+@dataclass
+@annotate.final
+class Slot(IdlStruct, typename="bench.Slot"):
+    """A part of the key of the extensible types, of which only one member is key."""
+
+    shelf: uint64
+    annotate.key("shelf")
+    color: uint8
+
+
+@dataclass
+@annotate.appendable
+class Appendable(IdlStruct, typename="bench.Appendable"):
+    """Keyed type to which members may be appended."""
+
+    step: uint8
+    id: uint32
+    annotate.key("id")
+    annotate.member_id("id", 70)
+    slot: Slot
+    annotate.key("slot")
+    annotate.member_id("slot", 50)
+    value: float64
+    name: str
+    note: Optional[str]
+    parts: sequence[Part]
+    grades: sequence[Grade]
+    grid: sequence[array[Part, 2]]
+
+
+@dataclass
+@annotate.mutable
+class Mutable(IdlStruct, typename="bench.Mutable"):
+    """Keyed type whose members are told apart by their identifiers."""
+
+    step: uint8
+    id: uint32
+    annotate.key("id")
+    annotate.member_id("id", 70)
+    slot: Slot
+    annotate.key("slot")
+    annotate.member_id("slot", 50)
+    value: float64
+    annotate.must_understand("value")
+    name: str
+    note: Optional[str]
+    annotate.member_id("note", 70000)
+    parts: sequence[Part]
+    grades: sequence[Grade]
+    grid: sequence[array[Part, 2]]
+
+
+@dataclass
+@annotate.mutable
+class Flat(IdlStruct, typename="bench.Flat"):
+    """Mutable type without appendable parts, which Cyclone does not write in XCDR1."""
+
+    step: uint8
+    id: uint32
+    annotate.key("id")
+    annotate.member_id("id", 70)
+    slot: Slot
+    annotate.key("slot")
+    annotate.member_id("slot", 50)
+    value: float64
+    annotate.must_understand("value")
+    name: str
+    note: Optional[str]
+    annotate.member_id("note", 70000)
+    grades: sequence[Grade]
+
+
+TYPES = {"Item": Item, "Plain": Plain, "Big": Plain, "Appendable": Appendable, "Mutable": Mutable, "Flat": Flat}
+
+
+def make_extensible(kind, k):
+    """Sample number `k` of an extensible type."""
+    parts = [Part(count=j, share=None if j % 2 else 0.25 * j) for j in range(k % 4)]
+    common = dict(
+        step=k % 256,
+        id=k % 3,
+        slot=Slot(shelf=2**40 + k % 3, color=k % 7),
+        value=1.5 * k,
+        name=f"cyclone-{k}",
+        note=None if k % 2 else f"note-{k}",
+        grades=[[Grade.Low, Grade.Middle, Grade.High][j % 3] for j in range(k % 5)],
+    )
+    if kind == "Flat":
+        return Flat(**common)
+    grid = [[Part(count=k, share=0.5), Part(count=1, share=None)]]
+    return TYPES[kind](**common, parts=parts, grid=grid)
+
+
 def make_sample(kind, k):
     """Sample number `k` (from 0) of the type named `kind`."""
     if kind == "Item":
         return Item(id=k % 3, value=1.5 * k, name=f"cyclone-{k}", arr=[1, 2, 3])
+    if kind in ("Appendable", "Mutable", "Flat"):
+        return make_extensible(kind, k)
     length = 200_000 if kind == "Big" else 64
     return Plain(id=7, seq=k, data=bytes((j + k) % 251 for j in range(length)))
 
@@ -66,6 +179,18 @@ def describe(sample):
     """The sample's fields as printed."""
     if isinstance(sample, Item):
         return {"id": sample.id, "value": sample.value, "name": sample.name, "arr": list(sample.arr)}
+    if isinstance(sample, (Appendable, Mutable, Flat)):
+        return {
+            "step": sample.step,
+            "id": sample.id,
+            "slot": [sample.slot.shelf, sample.slot.color],
+            "value": sample.value,
+            "name": sample.name,
+            "note": sample.note,
+            "parts": [[part.count, part.share] for part in getattr(sample, "parts", [])],
+            "grades": [grade.value for grade in sample.grades],
+            "grid": [[[part.count, part.share] for part in row] for row in getattr(sample, "grid", [])],
+        }
     return {"id": sample.id, "seq": sample.seq, "length": len(sample.data), "checksum": sum(sample.data) % 2**32}
 
 
@@ -104,7 +229,10 @@ def endpoint_qos(options):
         Policy.Reliability.Reliable(duration(seconds=5)) if reliable else Policy.Reliability.BestEffort,
         Policy.Durability.TransientLocal if kept else Policy.Durability.Volatile,
         Policy.History.KeepLast(1000),
-        Policy.DataRepresentation(use_cdrv0_representation=True),
+        Policy.DataRepresentation(
+            use_cdrv0_representation=options.representation == "xcdr1",
+            use_xcdrv2_representation=options.representation == "xcdr2",
+        ),
     ]
     if kept:
         # Cyclone serves late joiners from this history, whose default depth is 1.
@@ -138,7 +266,7 @@ def publish(options, participant, topic):
         time.sleep(PACE_SECONDS)
     if options.dispose:
         for k in range(min(3, options.count)):
-            writer.dispose(make_sample("Item", k))
+            writer.dispose(make_sample(options.type, k))
             say(disposing=k)
     end = time.monotonic() + options.linger
     while time.monotonic() < end:
@@ -177,20 +305,21 @@ def main():
     parser.add_argument("role", choices=["pub", "sub"])
     parser.add_argument("--domain", type=int, required=True)
     parser.add_argument("--topic", required=True)
-    parser.add_argument("--type", choices=["Item", "Plain", "Big"], required=True)
+    parser.add_argument("--type", choices=TYPES, required=True)
     parser.add_argument("--partition", action="append", default=[])
     parser.add_argument("--reliability", choices=["best-effort", "reliable"], default="best-effort")
     parser.add_argument("--durability", choices=["volatile", "transient-local"], default="volatile")
+    parser.add_argument("--representation", choices=["xcdr1", "xcdr2"], default="xcdr1")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--linger", type=float, default=2.0)
     parser.add_argument("--dispose", action="store_true")
     parser.add_argument("--gate", action="store_true")
     options = parser.parse_args()
-    if options.dispose and options.type != "Item":
-        parser.error("--dispose needs the keyed type: --type Item")
+    if options.dispose and TYPES[options.type] is Plain:
+        parser.error("--dispose needs a keyed type")
     participant = DomainParticipant(options.domain)
-    topic = Topic(participant, options.topic, Item if options.type == "Item" else Plain)
+    topic = Topic(participant, options.topic, TYPES[options.type])
     run = publish if options.role == "pub" else subscribe
     return run(options, participant, topic)
 

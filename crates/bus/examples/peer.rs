@@ -2,13 +2,19 @@
 //! line, and prints one JSON object a line. The Cyclone DDS and Fast DDS peers have the same command line.
 #![expect(clippy::disallowed_methods, reason = "I/O shell: a command-line program")]
 
+#[path = "peer/extensible.rs"]
+mod extensible;
 mod network;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bus::{Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Publisher, Subscriber, Target};
+use bus::{
+    Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Publisher, Representation, Subscriber,
+    Target,
+};
+use extensible::{Appendable, Extensible, Flat, Mutable, OldAppendable, OldMutable};
 
 #[derive(Clone, Debug, Default, DdsType)]
 #[dds(name = "bench::Item")]
@@ -40,8 +46,11 @@ impl Options {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         while let Some(argument) = arguments.next() {
             let name = argument.strip_prefix("--").ok_or_else(|| format!("unexpected {argument:?}"))?;
-            let value =
-                if matches!(name, "dispose" | "gate") { Some(String::new()) } else { arguments.next() };
+            let value = if matches!(name, "dispose" | "gate" | "old" | "announce-type") {
+                Some(String::new())
+            } else {
+                arguments.next()
+            };
             values
                 .entry(name.into())
                 .or_default()
@@ -65,6 +74,12 @@ impl Options {
     fn configure<'a, E: Target>(&self, builder: EndpointBuilder<'a, E>) -> EndpointBuilder<'a, E> {
         let builder =
             builder.partitions(self.values.get("partition").cloned().unwrap_or_default()).keep_last(1000);
+        let builder = match self.text("representation", "").as_str() {
+            "xcdr1" => builder.representation(Representation::Xcdr1),
+            "xcdr2" => builder.representation(Representation::Xcdr2),
+            _ => builder,
+        };
+        let builder = builder.announce_type(self.values.contains_key("announce-type"));
         let builder = match self.text("reliability", "reliable").as_str() {
             "reliable" => builder.reliable(),
             _ => builder.best_effort(),
@@ -182,6 +197,14 @@ fn subscribe<T: DdsType + 'static>(
     Ok(got >= count && disposed >= wants_disposed)
 }
 
+/// Either role, with an extensible type.
+fn extensible<T: Extensible + 'static>(options: &Options, participant: &Participant) -> Result<bool, String> {
+    match options.verb.as_str() {
+        "pub" => publish(options, participant, T::sample),
+        _ => subscribe(options, participant, T::show, T::id),
+    }
+}
+
 fn run() -> Result<bool, String> {
     let options = Options::parse(std::env::args().skip(1))?;
     let domain = options.number("domain", 0.0)? as u32;
@@ -209,6 +232,16 @@ fn run() -> Result<bool, String> {
         )
     };
     match (options.verb.as_str(), kind.as_str()) {
+        ("pub" | "sub", "Appendable" | "Mutable" | "Flat") => {
+            let run = match (kind.as_str(), options.values.contains_key("old")) {
+                ("Appendable", false) => extensible::<Appendable>,
+                ("Appendable", true) => extensible::<OldAppendable>,
+                ("Mutable", false) => extensible::<Mutable>,
+                ("Mutable", true) => extensible::<OldMutable>,
+                _ => extensible::<Flat>,
+            };
+            run(&options, &participant)
+        }
         ("pub", "Item") => publish(&options, &participant, item),
         ("pub", _) => publish(&options, &participant, |k| plain(k, bytes)),
         ("sub", "Item") => subscribe(&options, &participant, show_item, |value| value.id),

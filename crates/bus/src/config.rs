@@ -3,23 +3,34 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use rtps::cdr::Representation;
 use rtps::qos::{Durability, History, Qos, Reliability, ResourceLimits};
 
 use crate::{CreateError, Participant};
 
+/// What every endpoint is asked to be.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointRequest {
+    /// Its topic.
+    pub topic: String,
+    /// Its quality of service.
+    pub qos: Qos,
+    /// Whether peers are told of its type more than the name.
+    pub announces_type: bool,
+}
+
 /// What an [`EndpointBuilder`] makes in the end. Implemented by publishers and subscribers.
 pub trait Target: Sized {
-    /// What it needs besides topic and QoS.
+    /// What it needs besides.
     type Needs;
 
     /// Makes it.
     ///
     /// # Errors
-    /// When a name or partition breaks a bound of the wire.
+    /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
     fn create(
         participant: &Participant,
-        topic: String,
-        qos: Qos,
+        request: EndpointRequest,
         needs: Self::Needs,
     ) -> Result<Self, CreateError>;
 }
@@ -31,13 +42,21 @@ pub struct EndpointBuilder<'a, E: Target> {
     pub(crate) participant: &'a Participant,
     pub(crate) topic: String,
     pub(crate) qos: Qos,
+    pub(crate) announces_type: bool,
     pub(crate) needs: E::Needs,
     target: PhantomData<fn() -> E>,
 }
 
 impl<'a, E: Target> EndpointBuilder<'a, E> {
     pub(crate) fn new(participant: &'a Participant, topic: &str, needs: E::Needs) -> Self {
-        Self { participant, topic: topic.to_string(), qos: Qos::default(), needs, target: PhantomData }
+        Self {
+            participant,
+            topic: topic.to_string(),
+            qos: Qos::default(),
+            announces_type: false,
+            needs,
+            target: PhantomData,
+        }
     }
 
     /// The partitions to join, replacing earlier ones. Names may have the wildcards `*`, `?`, `[a-c]`.
@@ -95,7 +114,21 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
         self
     }
 
-    /// Replaces the whole QoS.
+    /// A publisher writes in this representation, by default XCDR1; a subscriber accepts no other, by default both.
+    pub fn representation(mut self, representation: Representation) -> Self {
+        self.qos.representations = vec![representation.id()];
+        self
+    }
+
+    /// Whether to tell peers the type's hashes besides its name (DDS-XTypes 7.6.3.2); by default not. Peers that do so
+    /// themselves then compare the types. Some refuse what they cannot compare: with types that differ from theirs, or
+    /// whose description they would have to ask us for, it may cost a match.
+    pub fn announce_type(mut self, announces_type: bool) -> Self {
+        self.announces_type = announces_type;
+        self
+    }
+
+    /// Replaces the whole QoS, the representation included.
     pub fn qos(mut self, qos: Qos) -> Self {
         self.qos = qos;
         self
@@ -104,8 +137,9 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
     /// Makes the endpoint.
     ///
     /// # Errors
-    /// When a name or partition breaks a bound of the wire.
+    /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
     pub fn build(self) -> Result<E, CreateError> {
-        E::create(self.participant, self.topic, self.qos, self.needs)
+        let Self { participant, topic, qos, announces_type, needs, .. } = self;
+        E::create(participant, EndpointRequest { topic, qos, announces_type }, needs)
     }
 }

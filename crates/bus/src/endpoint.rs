@@ -3,12 +3,15 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use rtps::cdr::KeyHash;
+use rtps::cdr::{KeyHash, Representation};
 use rtps::discovery::data::EndpointData;
 use rtps::message::StatusInfo;
 use rtps::qos::Qos;
+use rtps::types::StructType;
+use rtps::types::object::{TypeInformation, TypeObjectError};
 use rtps::{EndpointConfig, EntityId, Guid, KeyHasher, RawSample, WireTime, WriteError, WriteSample};
 
+use crate::config::EndpointRequest;
 use crate::core::Core;
 use crate::engine::{Hooks, is_bus_thread};
 use crate::sample::Matched;
@@ -56,7 +59,10 @@ impl Endpoint {
         check(core, &config)?;
         let group = core.engine.join_group(&core.member, &config.topic);
         let topic = config.topic.clone();
-        let config = EndpointConfig { multicast: group.into_iter().collect(), ..config };
+        let mut config = EndpointConfig { multicast: group.into_iter().collect(), ..config };
+        if config.qos.representations.is_empty() {
+            config.qos.representations = vec![Representation::Xcdr1.id(), Representation::Xcdr2.id()];
+        }
         let created = Self::create(core, config, hooks, |machine, config| {
             machine.create_reader(node::clock::monotonic(), config, hasher)
         });
@@ -208,8 +214,32 @@ impl Drop for Endpoint {
     }
 }
 
-/// The machine's view of topic, type and QoS.
-pub(crate) fn config(topic: String, type_name: &str, is_keyed: bool, qos: Qos) -> EndpointConfig {
+/// The machine's view of what is asked for.
+pub(crate) fn config(
+    request: EndpointRequest,
+    type_name: &str,
+    is_keyed: bool,
+    structure: impl FnOnce() -> Option<Arc<StructType>>,
+) -> Result<EndpointConfig, CreateError> {
+    let EndpointRequest { topic, qos, announces_type } = request;
     let type_name = type_name.to_string();
-    EndpointConfig { topic, type_name, is_keyed, qos, ..EndpointConfig::default() }
+    let structure = if announces_type { structure() } else { None };
+    let type_information = match structure.map(|structure| describe(&structure)).transpose() {
+        Ok(type_information) => type_information,
+        Err(source) => return Err(CreateError::Type { topic, source }),
+    };
+    Ok(EndpointConfig { topic, type_name, is_keyed, qos, type_information, ..EndpointConfig::default() })
+}
+
+fn describe(structure: &StructType) -> Result<Vec<u8>, TypeObjectError> {
+    let information = TypeInformation::of(structure)?;
+    information
+        .to_bytes()
+        .map_err(|source| TypeObjectError::Encode { name: structure.name().to_string(), source })
+}
+
+/// What a writer of this quality of service writes.
+pub(crate) fn written(topic: &str, qos: &Qos) -> Result<Representation, CreateError> {
+    let id = qos.representations.first().copied().unwrap_or(Representation::Xcdr1.id());
+    Representation::from_id(id).ok_or_else(|| CreateError::Representation { topic: topic.to_string(), id })
 }

@@ -92,6 +92,22 @@ pub enum CreateError {
         /// Which bound.
         source: rtps::discovery::data::DiscoveryDataError,
     },
+    /// The type cannot be described to peers.
+    #[error("cannot announce the type of topic {topic:?}")]
+    Type {
+        /// The topic.
+        topic: String,
+        /// Why.
+        source: rtps::types::object::TypeObjectError,
+    },
+    /// The QoS has a representation that we do not write.
+    #[error("topic {topic:?}: no publisher of ours writes representation {id}; use 0 (XCDR1) or 2 (XCDR2)")]
+    Representation {
+        /// The topic.
+        topic: String,
+        /// The first representation of the QoS.
+        id: i16,
+    },
 }
 
 /// A sample could not be written.

@@ -42,13 +42,13 @@ mod transports;
 mod untyped;
 pub mod xml;
 
-pub use config::{EndpointBuilder, Target};
+pub use config::{EndpointBuilder, EndpointRequest, Target};
 pub use error::{CreateError, JoinError, PublishError, ReceiveError};
 pub use event::ParticipantEvent;
 pub use info::{BusStatistics, EndpointInfo, ParticipantInfo, TcpInfo};
 pub use participant::{Participant, ParticipantBuilder};
 pub use publisher::Publisher;
-pub use rtps::cdr::{Cdr, DdsType};
+pub use rtps::cdr::{Cdr, DdsType, Representation};
 pub use sample::{Data, Matched, Sample};
 pub use subscriber::{Needs, Subscriber};
 pub use transport::{TcpError, TcpTransport, TlsError, TlsFiles, TransportKind};

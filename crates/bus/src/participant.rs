@@ -1,6 +1,6 @@
 //! Joining a domain, and what a participant knows about the others.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::{DdsType, JoinError, Publisher, Subscriber, Transports, UntypedPublis
 pub struct ParticipantBuilder {
     domain: u32,
     name: String,
-    peers: Vec<(Ipv4Addr, Option<u16>)>,
+    peers: Vec<(IpAddr, Option<u16>)>,
     partition_rule: PartitionRule,
     fragment_size: u16,
     limits: Limits,
@@ -64,10 +64,10 @@ impl ParticipantBuilder {
     }
 
     /// A host to announce to by unicast, for networks without multicast. Without a port, the discovery ports of the
-    /// first ten processes there are tried. May be called repeatedly. For UDP over IPv4; hosts to reach by TCP are
-    /// named in [`crate::TcpTransport`].
-    pub fn peer(mut self, host: Ipv4Addr, port: Option<u16>) -> Self {
-        self.peers.push((host, port));
+    /// first ten processes there are tried. May be called repeatedly. For UDP; hosts to reach by TCP are named in
+    /// [`crate::TcpTransport`].
+    pub fn peer(mut self, host: impl Into<IpAddr>, port: Option<u16>) -> Self {
+        self.peers.push((host.into(), port));
         self
     }
 
@@ -120,11 +120,11 @@ impl ParticipantBuilder {
         getrandom::fill(&mut random)
             .map_err(|error| JoinError::Random { domain, reason: error.to_string() })?;
         let (engine, mut place) = Engine::enter(domain, &self.transports)?;
-        let peers = self.peers.iter().filter(|_| self.transports.udp_v4);
-        for (host, port) in peers {
+        for (host, port) in &self.peers {
             match port {
-                Some(port) => place.announce_to.push(Locator::udp_v4(host.octets(), *port)),
-                None => place.announce_to.extend(well_known_peers(domain, host.octets(), PEER_INDEX_MAX)),
+                _ if !self.transports.has_udp(host) => {}
+                Some(port) => place.announce_to.push(Locator::udp(SocketAddr::new(*host, *port))),
+                None => place.announce_to.extend(well_known_peers(domain, *host, PEER_INDEX_MAX)),
             }
         }
         if self.transports.udp_v4 && !place.has_multicast {
@@ -151,6 +151,7 @@ impl ParticipantBuilder {
         let use_of = MemberPlace {
             listens_to_groups: config.reach.multicast_min.is_some(),
             interfaces: place.interfaces,
+            interfaces_v6: place.interfaces_v6,
             kinds: config.reach.kinds.clone(),
             tcp: place.tcp,
         };

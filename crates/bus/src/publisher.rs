@@ -5,12 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rtps::Guid;
-use rtps::cdr::{key_to_payload, to_payload};
+use rtps::cdr::{KeyHash, Representation, key_to_payload_in, to_payload_in};
 use rtps::message::StatusInfo;
-use rtps::qos::Qos;
 
-use crate::config::Target;
-use crate::endpoint::{Endpoint, config};
+use crate::config::{EndpointRequest, Target};
+use crate::endpoint::{Endpoint, config, written};
 use crate::sample::Matched;
 use crate::{CreateError, DdsType, Participant, PublishError};
 
@@ -18,6 +17,7 @@ use crate::{CreateError, DdsType, Participant, PublishError};
 #[derive(Debug)]
 pub struct Publisher<T> {
     endpoint: Endpoint,
+    representation: Representation,
     /// Reused for every sample.
     scratch: Mutex<Vec<u8>>,
     values: PhantomData<fn(T)>,
@@ -30,9 +30,11 @@ const KEY_PAYLOAD_MIN: usize = 20;
 impl<T: DdsType> Target for Publisher<T> {
     type Needs = ();
 
-    fn create(participant: &Participant, topic: String, qos: Qos, _needs: ()) -> Result<Self, CreateError> {
-        let endpoint = Endpoint::writer(&participant.core, config(topic, T::TYPE_NAME, T::KEYED, qos))?;
-        Ok(Self { endpoint, scratch: Mutex::default(), values: PhantomData })
+    fn create(participant: &Participant, request: EndpointRequest, _needs: ()) -> Result<Self, CreateError> {
+        let representation = written(&request.topic, &request.qos)?;
+        let config = config(request, T::TYPE_NAME, T::KEYED, || Some(T::structure()))?;
+        let endpoint = Endpoint::writer(&participant.core, config)?;
+        Ok(Self { endpoint, representation, scratch: Mutex::default(), values: PhantomData })
     }
 }
 
@@ -45,10 +47,9 @@ impl<T: DdsType> Publisher<T> {
     /// # Errors
     /// When a value breaks a bound of its type, a limit is reached, or the wait was in vain.
     pub fn write(&self, value: &T) -> Result<(), PublishError> {
-        let instance =
-            if T::KEYED { Some(value.key_hash().map_err(|source| self.encoding(source))?) } else { None };
+        let instance = if T::KEYED { Some(self.key_hash(value)?) } else { None };
         self.encoded(
-            |out| to_payload(value, out),
+            |out| to_payload_in(value, self.representation, out),
             |payload| self.endpoint.write(instance, StatusInfo::default(), payload),
         )
     }
@@ -70,13 +71,17 @@ impl<T: DdsType> Publisher<T> {
     }
 
     fn end(&self, value: &T, status: StatusInfo) -> Result<(), PublishError> {
-        let instance = Some(value.key_hash().map_err(|source| self.encoding(source))?);
+        let instance = Some(self.key_hash(value)?);
         let encode = |out: &mut Vec<u8>| {
-            key_to_payload(value, out)?;
+            key_to_payload_in(value, self.representation, out)?;
             out.resize(out.len().max(KEY_PAYLOAD_MIN), 0);
             Ok(())
         };
         self.encoded(encode, |payload| self.endpoint.write(instance, status, payload))
+    }
+
+    fn key_hash(&self, value: &T) -> Result<KeyHash, PublishError> {
+        value.key_hash_in(self.representation).map_err(|source| self.encoding(source))
     }
 
     fn encoded(

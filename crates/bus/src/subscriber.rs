@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rtps::cdr::{from_payload, key_from_payload, key_hash_of_payload, key_to_payload};
-use rtps::qos::Qos;
 use rtps::{Guid, KeyHasher, RawSample};
 
-use crate::config::{EndpointBuilder, Target};
+use crate::config::{EndpointBuilder, EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config};
 use crate::engine::Hooks;
 use crate::keys::Keys;
@@ -65,14 +64,13 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
 
     fn create(
         participant: &Participant,
-        topic: String,
-        qos: Qos,
+        request: EndpointRequest,
         needs: Needs<T>,
     ) -> Result<Self, CreateError> {
         let hasher = T::KEYED
             .then(|| KeyHasher(Arc::new(|payload, is_key| key_hash_of_payload::<T>(payload, is_key).ok())));
         let callback = needs.on_sample.map(|mut on_sample| {
-            let (topic, keys) = (topic.clone(), Keys::default());
+            let (topic, keys) = (request.topic.clone(), Keys::default());
             let callback: crate::engine::Callback =
                 Box::new(move |raw: &RawSample| match decode::<T>(raw, &topic, &keys) {
                     Ok(sample) => on_sample(sample),
@@ -80,7 +78,7 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
                 });
             callback
         });
-        let config = config(topic, T::TYPE_NAME, T::KEYED, qos);
+        let config = config(request, T::TYPE_NAME, T::KEYED, || Some(T::structure()))?;
         let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(callback))?;
         Ok(Self { endpoint, keys: Keys::default(), values: PhantomData })
     }

@@ -1,5 +1,7 @@
 //! Which transports a participant uses.
 
+use std::net::IpAddr;
+
 use crate::TcpTransport;
 
 /// The transports of a participant. All participants of a process share the process's sockets and threads; what one of
@@ -52,8 +54,18 @@ impl Transports {
         Self { multicast_data: false, ..Self::default() }
     }
 
+    /// UDP over IPv6, data by unicast.
+    pub fn udp_v6() -> Self {
+        Self { udp_v4: false, udp_v6: true, ..Self::udp() }
+    }
+
     /// TCP alone.
     pub fn tcp(tcp: TcpTransport) -> Self {
         Self { udp_v4: false, tcp: Some(tcp), ..Self::udp() }
+    }
+
+    /// Whether it uses UDP to this host.
+    pub(crate) fn has_udp(&self, host: &IpAddr) -> bool {
+        if host.is_ipv4() { self.udp_v4 } else { self.udp_v6 }
     }
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtps::cdr::CdrError;
+use rtps::cdr::{CdrError, Representation};
 use rtps::message::StatusInfo;
-use rtps::qos::Qos;
 use rtps::types::{DynamicValue, StructType};
 use rtps::{Guid, KeyHasher, RawSample};
 use units::Timestamp;
 
-use crate::config::Target;
-use crate::endpoint::{Endpoint, config};
+use crate::config::{EndpointRequest, Target};
+use crate::endpoint::{Endpoint, config, written};
 use crate::engine::Hooks;
 use crate::keys::Keys;
 use crate::sample::{Data, Matched};
@@ -22,6 +21,7 @@ use crate::{CreateError, Participant, PublishError, ReceiveError, TransportKind}
 pub struct UntypedPublisher {
     endpoint: Endpoint,
     is_keyed: bool,
+    representation: Representation,
 }
 
 impl Target for UntypedPublisher {
@@ -29,13 +29,14 @@ impl Target for UntypedPublisher {
 
     fn create(
         participant: &Participant,
-        topic: String,
-        qos: Qos,
+        request: EndpointRequest,
         structure: Arc<StructType>,
     ) -> Result<Self, CreateError> {
         let is_keyed = structure.is_keyed();
-        let endpoint = Endpoint::writer(&participant.core, config(topic, structure.name(), is_keyed, qos))?;
-        Ok(Self { endpoint, is_keyed })
+        let representation = written(&request.topic, &request.qos)?;
+        let config = config(request, structure.name(), is_keyed, || Some(Arc::clone(&structure)))?;
+        let endpoint = Endpoint::writer(&participant.core, config)?;
+        Ok(Self { endpoint, is_keyed, representation })
     }
 }
 
@@ -47,8 +48,9 @@ impl UntypedPublisher {
     pub fn write(&self, value: &DynamicValue) -> Result<(), PublishError> {
         let fault = |source| PublishError::Encode { topic: self.endpoint.topic.clone(), source };
         let mut payload = Vec::new();
-        value.to_payload(&mut payload).map_err(fault)?;
-        let instance = if self.is_keyed { Some(value.key_hash().map_err(fault)?) } else { None };
+        value.to_payload_in(self.representation, &mut payload).map_err(fault)?;
+        let instance =
+            if self.is_keyed { Some(value.key_hash_in(self.representation).map_err(fault)?) } else { None };
         self.endpoint.write(instance, StatusInfo::default(), &payload)
     }
 
@@ -120,7 +122,7 @@ pub struct UntypedSubscriber {
 impl Target for UntypedSubscriber {
     type Needs = Name;
 
-    fn create(participant: &Participant, topic: String, qos: Qos, name: Name) -> Result<Self, CreateError> {
+    fn create(participant: &Participant, request: EndpointRequest, name: Name) -> Result<Self, CreateError> {
         let (type_name, is_keyed, structure) = match name {
             Name::Structure(structure) => {
                 (structure.name().to_string(), structure.is_keyed(), Some(structure))
@@ -132,7 +134,7 @@ impl Target for UntypedSubscriber {
                 DynamicValue::key_hash_of_payload(&structure, payload, is_key).ok()
             }))
         });
-        let config = config(topic, &type_name, is_keyed, qos);
+        let config = config(request, &type_name, is_keyed, || structure.clone())?;
         let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(None))?;
         Ok(Self { endpoint, keys: Keys::default(), structure })
     }

@@ -7,11 +7,15 @@
 
 #[path = "interop/cell.rs"]
 mod cell;
+#[path = "interop/extensible.rs"]
+mod extensible;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use cell::{CELLS, Cell, Program};
+use extensible::exchanges;
 use peers::{Durability, Kind, Namespace, Reliability, Skip, skip};
 
 /// Writer and reader of each pair. The last two have no program of ours: they show that the peers themselves are sound.
@@ -26,6 +30,9 @@ const PAIRS: [(Program, Program); 9] = [
     (Program::Cyclone, Program::FastDds),
     (Program::FastDds, Program::Cyclone),
 ];
+
+/// How long a publisher stays.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// As many cells at once; each is mostly waiting.
 const WORKERS: usize = 3;
@@ -48,23 +55,71 @@ fn matrix() {
     }
     let runs: Vec<(Program, Program, &Cell)> =
         PAIRS.iter().flat_map(|(writer, reader)| CELLS.iter().map(|cell| (*writer, *reader, cell))).collect();
+    assert_eq!(runs.len(), PAIRS.len() * CELLS.len(), "every cell of the matrix runs");
+    run_all(&runs, |(writer, reader, cell)| {
+        let result = cell.run(*writer, *reader);
+        (format!("{writer} -> {reader}, {}", cell.name), result)
+    });
+}
+
+/// Runs all, [`WORKERS`] at a time, prints each result, and fails when one did.
+fn run_all<T: Sync>(runs: &[T], run: impl Fn(&T) -> (String, Result<(), String>) + Sync) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let record = |result| results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
-                while let Some((writer, reader, cell)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = cell.run(*writer, *reader);
-                    let shown = result.as_ref().map_or_else(String::as_str, |()| "ok");
-                    println!("{writer} -> {reader}, {}: {shown}", cell.name);
-                    results.lock().unwrap().push(result);
+                while let Some(input) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (name, result) = run(input);
+                    println!("{name}: {}", result.as_ref().map_or_else(String::as_str, |()| "ok"));
+                    record(result);
                 }
             });
         }
     });
-    let results = results.into_inner().unwrap();
-    assert_eq!(results.len(), PAIRS.len() * CELLS.len(), "every cell of the matrix ran");
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(results.len(), runs.len());
     let failures: Vec<String> = results.into_iter().filter_map(Result::err).collect();
-    assert!(failures.is_empty(), "{} cells failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Final, appendable and mutable types in XCDR1 and XCDR2, their disposals, and older versions of them are understood by
+/// Cyclone DDS and by us, whether or not we announce what Cyclone compares types by.
+#[test]
+fn extensible_types() {
+    if let Some(reason) = missing() {
+        return skip("interop::extensible_types", &reason);
+    }
+    run_all(&exchanges(), |exchange| {
+        (exchange.to_string(), exchange.run().map_err(|problem| format!("{exchange}: {problem}")))
+    });
+}
+
+/// What we announce of a type is really compared: Cyclone DDS does not match a type of the same name that differs, which
+/// it does when nothing is announced.
+#[test]
+fn announced_types_are_compared() {
+    if let Some(reason) = missing() {
+        return skip("interop::announced_types_are_compared", &reason);
+    }
+    let namespace = Namespace::create().unwrap();
+    let topic = "interop/announced";
+    let durable = |peer: peers::Peer| {
+        let peer = peer.reliability(Reliability::Reliable).durability(Durability::TransientLocal);
+        peer.argument("--representation").argument("xcdr2")
+    };
+    let ours = || durable(Program::Stillwatt.peer(&namespace).unwrap()).argument("--old");
+    let cyclone = || durable(Program::Cyclone.peer(&namespace).unwrap());
+    let announcing = ours().argument("--announce-type");
+    let announced = announcing.publish(34, topic, Kind::Appendable, 3).linger(TIMEOUT).start().unwrap();
+    let deaf = cyclone().subscribe(34, topic, Kind::Appendable, 3).start().unwrap();
+    // By the time that a second subscriber has heard an equal publisher, the first would have heard the other.
+    let other = "interop/announced/not";
+    let _silent = ours().publish(34, other, Kind::Appendable, 3).linger(TIMEOUT).start().unwrap();
+    let hearing = cyclone().subscribe(34, other, Kind::Appendable, 3).start().unwrap().finish();
+    assert_eq!(hearing.samples().len(), 3, "{hearing:?}");
+    let (deaf, announced) = (deaf.stop(), announced.stop());
+    assert!(deaf.samples().is_empty() && !deaf.has_matched(), "{deaf:?} {announced:?}");
 }
 
 /// A disposal reaches the other side with its key.

@@ -185,3 +185,41 @@ fn two_hosts() {
         assert_eq!((line["seq"].as_u64(), line["length"].as_u64()), (Some(k), Some(200_000)));
     }
 }
+
+/// Two hosts exchange big samples by UDP over IPv6 alone, found by its discovery group.
+#[test]
+fn two_hosts_by_ipv6() {
+    let link = match Link::create(2) {
+        Ok(link) => link,
+        Err(reason) => return skip("two_hosts_by_ipv6", &reason),
+    };
+    let [here, there] = link.hosts() else { panic!("two hosts") };
+    let tail = ["--transports", "udp6", "--topic", "t", "--type", "Big", "--count", "5"];
+    let (subscribe, publish) = ([&["sub"], &tail[..]].concat(), [&["pub"], &tail[..]].concat());
+    let mut subscriber = Probe::start(there.command(example("peer")), &subscribe);
+    let status = here.command(example("peer")).args(publish).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    for k in 0..5 {
+        let line = subscriber.sample();
+        assert_eq!((line["seq"].as_u64(), line["length"].as_u64()), (Some(k), Some(200_000)));
+    }
+}
+
+/// Five processes of a machine that has nothing but `::1`, and no multicast, find each other and one with both
+/// families; one with IPv4 alone is found by the latter only.
+#[test]
+fn ipv6_without_multicast() {
+    let Some(network) = network("ipv6_without_multicast", Namespace::without_multicast) else { return };
+    let start = |transports: &str, expect: &str, seconds: &str| {
+        let arguments = ["discover", "--transports", transports, "--expect", expect, "--seconds", seconds];
+        Probe::start(network.command(example("probe")), &arguments)
+    };
+    let mut v6: Vec<Probe> = (0..5).map(|_| start("udp6", "5", "20")).collect();
+    let mut both = start("udp,udp6", "6", "20");
+    let mut v4 = start("udp", "1", "20");
+    assert!(v6.iter_mut().all(|probe| probe.line()["participants"] == 5));
+    assert_eq!(
+        (both.line()["participants"].as_u64(), v4.line()["participants"].as_u64()),
+        (Some(6), Some(1))
+    );
+}

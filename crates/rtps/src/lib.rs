@@ -52,8 +52,8 @@ pub use limits::{Limits, Statistics, Timing};
 pub use locator::{Locator, LocatorKind};
 pub use outbox::Datagram;
 pub use participant::{
-    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, Participant, ParticipantConfig, WriteError,
-    WriteSample,
+    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, Participant, ParticipantConfig,
+    TYPE_INFORMATION_MAX, WriteError, WriteSample,
 };
 pub use reach::{MachineAddress, Reach};
 pub use reader::{HashKey, KeyHasher};

@@ -289,6 +289,8 @@ pub mod pid {
     pub const STATUS_INFO: u16 = 0x71;
     /// Data representations of an endpoint.
     pub const DATA_REPRESENTATION: u16 = 0x73;
+    /// Type information of an endpoint.
+    pub const TYPE_INFORMATION: u16 = 0x75;
     /// Tag of the domain; only participants with the same tag talk.
     pub const DOMAIN_TAG: u16 = 0x4014;
     /// Ours: where on its machine a participant is.

@@ -76,7 +76,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Several namespaces on one wire: each is a host with an Ethernet interface `eth0` and the address `10.77.0.N`, N from 1.
+/// Several namespaces on one wire: each is a host with an Ethernet interface `eth0` and the
+/// addresses `10.77.0.N` and `fd77::N`, N from 1 (in hexadecimal for IPv6).
 #[derive(Debug)]
 pub struct Link {
     hosts: Vec<Namespace>,
@@ -109,6 +110,8 @@ impl Link {
             wire.ip(&["link", "set", &port, "master", "wire", "up"])?;
             host.ip(&["addr", "add", &address, "dev", "eth0"])?;
             host.ip(&["link", "set", "eth0", "up"])?;
+            // Nobody else has it, so nobody needs to be asked for a second.
+            host.ip(&["-6", "addr", "add", &format!("fd77::{number:x}/64"), "dev", "eth0", "nodad"])?;
             host.ip(&["route", "add", "224.0.0.0/4", "dev", "eth0"])?;
             link.hosts.push(host);
         }

@@ -26,6 +26,12 @@ pub enum Kind {
     Plain,
     /// `bench::Plain` with 200,000 bytes of data.
     Big,
+    /// `bench::Appendable`, keyed.
+    Appendable,
+    /// `bench::Mutable`, keyed.
+    Mutable,
+    /// `bench::Flat`, keyed and mutable, without appendable parts.
+    Flat,
 }
 
 /// Whether lost samples are sent again.
@@ -395,6 +401,22 @@ impl Kind {
         if self == Self::Item {
             return serde_json::json!({
                 "id": k % 3, "value": 1.5 * f64::from(k), "name": format!("{publisher}-{k}"), "arr": [1, 2, 3], "state": "alive"
+            });
+        }
+        if matches!(self, Self::Appendable | Self::Mutable | Self::Flat) {
+            let has_parts = self != Self::Flat;
+            let share = |j: u32| if j.is_multiple_of(2) { Some(0.25 * f64::from(j)) } else { None };
+            return serde_json::json!({
+                "step": k % 256,
+                "id": k % 3,
+                "slot": [(1_u64 << 40) + u64::from(k % 3), k % 7],
+                "value": 1.5 * f64::from(k),
+                "name": format!("{publisher}-{k}"),
+                "note": if k.is_multiple_of(2) { Some(format!("note-{k}")) } else { None },
+                "parts": (0..if has_parts { k % 4 } else { 0 }).map(|j| serde_json::json!([j, share(j)])).collect::<Vec<_>>(),
+                "grades": (0..k % 5).map(|j| [0, 5, 6][j as usize % 3]).collect::<Vec<u32>>(),
+                "grid": if has_parts { serde_json::json!([[[k, 0.5], [1, null]]]) } else { serde_json::json!([]) },
+                "state": "alive"
             });
         }
         let length = if self == Self::Big { 200_000 } else { 64 };

@@ -94,6 +94,8 @@ pub(crate) struct MemberPlace {
     pub(crate) listens_to_groups: bool,
     /// The only interfaces that it sends multicast on; `None` for all.
     pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
+    /// The same, by number, for IPv6.
+    pub(crate) interfaces_v6: Option<Vec<u32>>,
     /// The transports that it uses beyond this process.
     pub(crate) kinds: Vec<LocatorKind>,
     /// Its TCP addresses are listened at and dialled as long as it lives.

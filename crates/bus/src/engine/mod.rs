@@ -7,7 +7,7 @@
 //! | `stw-bus-meta` | `ppoll` over the discovery sockets, until the next deadline | discovery and every timer |
 //! | `stw-bus-data` | `recvfrom` on the data socket | user data, delivered right there |
 //! | `stw-bus-local` | a condition variable | data between participants of this process |
-//! | `stw-bus-poll` | `epoll_wait` over everything else | multicast data and connections, delivered right there |
+//! | `stw-bus-poll` | `epoll_wait` over everything else | multicast data, IPv6, connections, delivered right there |
 //!
 //! The last two only run once they are needed.
 
@@ -33,7 +33,8 @@ pub(crate) use place::{Place, well_known_peers};
 pub(crate) use poller::{Interest, Poller, Source, Token};
 
 use crate::transport::{
-    Address, DomainSockets, Groups, InProcess, Multicast, Tcp, UdpSender, addresses, bind_user,
+    Address, DomainSockets, DomainSocketsV6, Groups, InProcess, Multicast, Tcp, UdpSender, UdpV6, addresses,
+    bind_user,
 };
 use crate::{JoinError, Transports};
 
@@ -69,6 +70,7 @@ pub(crate) struct Engine {
     in_process: InProcess,
     poller: Arc<Poller>,
     tcp: OnceLock<Arc<Tcp>>,
+    udp_v6: OnceLock<UdpV6>,
     wake: OwnedFd,
     /// When the meta thread will look at deadlines next, in nanoseconds; `u64::MAX` while it looks.
     armed: AtomicU64,
@@ -91,6 +93,14 @@ struct Domain {
     members: usize,
     own: Vec<Locator>,
     groups: Option<(Arc<Groups>, Token)>,
+    v6: Option<DomainV6>,
+}
+
+/// The discovery sockets for IPv6 of a domain in which a member uses them.
+#[derive(Clone, Debug)]
+struct DomainV6 {
+    sockets: Arc<DomainSocketsV6>,
+    tokens: Vec<Token>,
 }
 
 static CURRENT: Mutex<Weak<Engine>> = Mutex::new(Weak::new());
@@ -141,6 +151,7 @@ impl Engine {
             in_process: InProcess::default(),
             poller: Arc::new(poller),
             tcp: OnceLock::new(),
+            udp_v6: OnceLock::new(),
             wake,
             armed: AtomicU64::new(u64::MAX),
             is_stopping: AtomicBool::new(false),
@@ -184,7 +195,7 @@ impl Engine {
         }
         self.in_process.add_own(own.iter().copied());
         lock(&self.domains)
-            .insert(domain, Domain { sockets: Arc::new(sockets), members: 0, own, groups: None });
+            .insert(domain, Domain { sockets: Arc::new(sockets), members: 0, own, groups: None, v6: None });
         self.wake();
     }
 
@@ -211,7 +222,8 @@ impl Engine {
         // The data socket lives as long as the engine, and its locators with it.
         let gone = if is_last_here && domains.len() > 1 { domains.remove(&domain) } else { None };
         if let Some(entry) = gone {
-            if let Some((_, token)) = entry.groups {
+            let of_groups = entry.groups.map(|(_, token)| token);
+            for token in of_groups.into_iter().chain(entry.v6.into_iter().flat_map(|v6| v6.tokens)) {
                 self.poller.remove(token);
             }
             let still: Vec<Locator> = domains.values().flat_map(|other| other.own.clone()).collect();

@@ -1,13 +1,16 @@
 //! What a member is told about its place: where it is reached, by what it sends, and where it announces itself.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use rtps::{Locator, LocatorKind, Reach};
 
-use super::{Engine, Member, Source, lock};
+use super::{Domain, DomainV6, Engine, Member, Source, lock};
 use crate::transport::{
-    Address, DomainSockets, GROUP, Tcp, TcpError, TcpTransport, TcpUse, addresses, allowed,
+    Address, DomainSockets, DomainSocketsV6, GROUP, GROUP_V6, Tcp, TcpError, TcpTransport, TcpUse, UdpV6,
+    addresses, allowed,
 };
 use crate::{JoinError, Transports};
 
@@ -21,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) has_multicast: bool,
     /// The only interfaces for multicast; `None` for all.
     pub(crate) interfaces: Option<Vec<Ipv4Addr>>,
+    /// The same, by number, for IPv6.
+    pub(crate) interfaces_v6: Option<Vec<u32>>,
     /// Its use of TCP, for as long as it stays.
     pub(crate) tcp: Option<TcpUse>,
 }
@@ -49,10 +54,17 @@ impl Engine {
             has_multicast: false,
             interfaces: (!transports.interfaces.is_empty())
                 .then(|| usable.iter().filter_map(Address::v4).collect()),
+            interfaces_v6: None,
             tcp: None,
         };
         if transports.udp_v4 {
             self.place_udp_v4(domain, &mut place, &usable, transports.multicast_data);
+        }
+        if transports.udp_v6 {
+            let interfaces = !transports.interfaces.is_empty();
+            self.place_udp_v6(domain, &mut place, &found, &usable, interfaces).map_err(|source| {
+                JoinError::Socket { domain, what: "binding a port for UDP over IPv6", source }
+            })?;
         }
         if let Some(settings) = &transports.tcp {
             self.place_tcp(&mut place, &found, settings)
@@ -77,11 +89,74 @@ impl Engine {
             let port = entry.sockets.ports.metatraffic_multicast;
             place.announce_to.push(Locator::udp_v4(GROUP.octets(), port));
         } else {
-            place.announce_to.extend(well_known_peers(domain, [127, 0, 0, 1], rtps::ports::INDEX_MAX));
+            let here = Ipv4Addr::LOCALHOST.into();
+            place.announce_to.extend(well_known_peers(domain, here, rtps::ports::INDEX_MAX));
         }
         place.reach.kinds.push(LocatorKind::UdpV4);
         let multicast_min = Reach::default().multicast_min;
         place.reach.multicast_min = multicast_min.filter(|_| place.has_multicast && has_groups);
+    }
+
+    fn place_udp_v6(
+        self: &Arc<Self>,
+        domain: u32,
+        place: &mut Place,
+        found: &[Address],
+        usable: &[Address],
+        is_limited: bool,
+    ) -> io::Result<()> {
+        let v6 = self.start_udp_v6(found)?;
+        let sockets = self.sockets_v6(domain, v6)?;
+        let announced = announced(usable.iter().filter_map(|one| Some((one.v6()?, one.is_loopback))));
+        let at = |ip, port| Locator::udp(SocketAddr::new(IpAddr::V6(ip), port));
+        place.metatraffic.extend(announced.iter().map(|ip| at(*ip, sockets.meta_port)));
+        place.user.extend(announced.iter().map(|ip| at(*ip, v6.user_port)));
+        if sockets.group.is_some() {
+            let port = rtps::ports::ports(domain, 0).map_err(io::Error::other)?.metatraffic_multicast;
+            place.announce_to.push(at(GROUP_V6, port));
+        } else {
+            let here = Ipv6Addr::LOCALHOST.into();
+            place.announce_to.extend(well_known_peers(domain, here, rtps::ports::INDEX_MAX));
+        }
+        place.reach.kinds.push(LocatorKind::UdpV6);
+        place.interfaces_v6 =
+            is_limited.then(|| usable.iter().filter(|one| one.v6().is_some()).map(|one| one.index).collect());
+        Ok(())
+    }
+
+    fn start_udp_v6(self: &Arc<Self>, found: &[Address]) -> io::Result<&UdpV6> {
+        if let Some(v6) = self.udp_v6.get() {
+            return Ok(v6);
+        }
+        let v6 = UdpV6::new(self.user_port, found)?;
+        self.watch(v6.data())?;
+        let own = own_v6(found).map(|ip| Locator::udp(SocketAddr::new(ip, v6.user_port)));
+        self.in_process.add_own(own);
+        Ok(self.udp_v6.get_or_init(|| v6))
+    }
+
+    /// The discovery sockets of a domain, made for its first member that uses IPv6.
+    fn sockets_v6(self: &Arc<Self>, domain: u32, v6: &UdpV6) -> io::Result<Arc<DomainSocketsV6>> {
+        let known = |domains: &BTreeMap<u32, Domain>| {
+            domains.get(&domain).and_then(|entry| entry.v6.as_ref()).map(|v6| Arc::clone(&v6.sockets))
+        };
+        if let Some(sockets) = known(&lock(&self.domains)) {
+            return Ok(sockets);
+        }
+        let sockets = Arc::new(v6.open(domain)?);
+        let mut tokens = vec![self.watch(Arc::clone(&sockets.meta) as Arc<dyn Source>)?];
+        if let Some(group) = &sockets.group {
+            tokens.push(self.watch(Arc::clone(group) as Arc<dyn Source>)?);
+        }
+        let found = addresses();
+        let own = own_v6(&found).map(|ip| Locator::udp(SocketAddr::new(ip, sockets.meta_port)));
+        let own: Vec<Locator> = own.collect();
+        self.in_process.add_own(own.iter().copied());
+        if let Some(entry) = lock(&self.domains).get_mut(&domain) {
+            entry.own.extend(own);
+            entry.v6 = Some(DomainV6 { sockets: Arc::clone(&sockets), tokens });
+        }
+        Ok(sockets)
     }
 
     fn place_tcp(
@@ -114,7 +189,7 @@ impl Engine {
         }
         let mut identity = [0; 16];
         getrandom::fill(&mut identity)
-            .map_err(|error| fault("drawing an identity")(std::io::Error::other(error.to_string())))?;
+            .map_err(|error| fault("drawing an identity")(io::Error::other(error.to_string())))?;
         let tcp = Tcp::new(identity, Arc::clone(&self.poller)).map_err(fault("making an eventfd"))?;
         self.watch(Arc::clone(&tcp) as Arc<dyn Source>).map_err(fault("starting the poll thread"))?;
         Ok(Arc::clone(self.tcp.get_or_init(|| tcp)))
@@ -135,6 +210,11 @@ impl Engine {
     }
 }
 
+/// The IPv6 addresses of this machine.
+fn own_v6(found: &[Address]) -> impl Iterator<Item = IpAddr> {
+    found.iter().map(|one| one.ip).filter(IpAddr::is_ipv6).chain([Ipv6Addr::LOCALHOST.into()])
+}
+
 /// The addresses that others reach, or those of loopback when there are none.
 fn announced<A: Copy>(addresses: impl Iterator<Item = (A, bool)> + Clone) -> Vec<A> {
     let routable: Vec<A> =
@@ -153,7 +233,7 @@ fn reached_at(bound: SocketAddr, found: &[Address]) -> Vec<SocketAddr> {
 }
 
 /// The discovery ports of the first processes on a machine, for where there is no multicast.
-pub(crate) fn well_known_peers(domain: u32, ip: [u8; 4], last: u32) -> Vec<Locator> {
+pub(crate) fn well_known_peers(domain: u32, ip: IpAddr, last: u32) -> Vec<Locator> {
     let port = |index| rtps::ports::ports(domain, index).ok().map(|ports| ports.metatraffic_unicast);
-    (0..=last).filter_map(port).map(|port| Locator::udp_v4(ip, port)).collect()
+    (0..=last).filter_map(port).map(|port| Locator::udp(SocketAddr::new(ip, port))).collect()
 }

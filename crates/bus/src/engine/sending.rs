@@ -51,13 +51,16 @@ impl Engine {
             }
             return;
         }
-        let sent = match (&member.place.interfaces, to.is_multicast()) {
-            _ if matches!(to.kind, LocatorKind::TcpV4 | LocatorKind::TcpV6) => match self.tcp() {
-                Some(tcp) => tcp.send(to, bytes),
-                None => Err(io::ErrorKind::NotConnected.into()),
+        let sent = match to.kind {
+            LocatorKind::TcpV4 | LocatorKind::TcpV6 => send_by(self.tcp().map(|tcp| &**tcp), to, bytes),
+            LocatorKind::UdpV6 => match (&member.place.interfaces_v6, self.udp_v6.get()) {
+                (Some(only), Some(v6)) if to.is_multicast() => v6.send_on(Some(only), to, bytes),
+                (_, v6) => send_by(v6, to, bytes),
             },
-            (Some(interfaces), true) => self.udp.send_on(interfaces, to, bytes),
-            _ => self.udp.send(to, bytes),
+            _ => match (&member.place.interfaces, to.is_multicast()) {
+                (Some(interfaces), true) => self.udp.send_on(interfaces, to, bytes),
+                _ => self.udp.send(to, bytes),
+            },
         };
         if let Err(error) = sent {
             self.note_failure(to, &error);
@@ -82,4 +85,8 @@ impl Engine {
             tracing::warn!(%error, "participants of this process cannot reach each other");
         }
     }
+}
+
+fn send_by<T: Transport>(transport: Option<&T>, to: &Locator, bytes: &[u8]) -> io::Result<()> {
+    transport.map_or_else(|| Err(io::ErrorKind::NotConnected.into()), |one| one.send(to, bytes))
 }

@@ -5,6 +5,7 @@ mod in_process;
 mod interfaces;
 mod tcp;
 mod udp;
+mod udp_v6;
 
 use std::io;
 
@@ -16,6 +17,7 @@ pub(crate) use interfaces::{Address, addresses, allowed};
 pub(crate) use tcp::{Tcp, TcpUse};
 pub use tcp::{TcpError, TcpTransport, TlsError, TlsFiles};
 pub(crate) use udp::{DomainSockets, GROUP, Multicast, SEGMENTS_MAX, UdpSender, bind_user};
+pub(crate) use udp_v6::{DomainSocketsV6, GROUP_V6, UdpV6};
 
 /// Which way a sample came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,28 @@ mod conformance {
             sender.send(&Locator::udp_v4(GROUP.octets(), 9), &[1]).is_err(),
             "no interface for multicast"
         );
+    }
+
+    /// UDP over IPv6 conforms, with the same bounds.
+    #[test]
+    fn udp_v6() {
+        #[expect(clippy::disallowed_methods, reason = "the receiving side of the test")]
+        let receiver = match UdpSocket::bind("[::1]:0") {
+            Ok(receiver) => receiver,
+            Err(error) => return peers::skip("udp_v6", &peers::Skip::new(format!("no IPv6 here: {error}"))),
+        };
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let sender = UdpV6::new(0, &[]).unwrap();
+        let to = Locator::udp(receiver.local_addr().unwrap());
+        let mut buffer = vec![0; 65_536];
+        let foreign = [ELSEWHERE, Locator::IN_PROCESS, Locator::udp_v4([127, 0, 0, 1], 7411)];
+        conforms(&sender, to, &foreign, || {
+            let length = receiver.recv(&mut buffer).unwrap();
+            buffer[..length].to_vec()
+        });
+        assert!(sender.send(&to, &vec![0; 65_536]).is_err());
+        let group = Locator::udp(std::net::SocketAddr::new(GROUP_V6.into(), 9));
+        assert!(sender.send(&group, &[1]).is_err(), "no interface for multicast");
     }
 
     /// What the system cuts out of one call arrives as the datagrams that it was made of.

@@ -108,13 +108,18 @@ pub(super) fn bind(port: u16, shared: bool) -> io::Result<UdpSocket> {
     if shared {
         socket.set_reuse_address(true)?;
     }
-    // A smaller buffer is no failure: overflow is loss, and loss is repaired or counted. Who may administer the network
-    // gets what he asks for, everybody else at most what the system allows.
-    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES).is_err() {
-        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
-    }
+    grow_buffer(&socket);
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
     Ok(socket.into())
+}
+
+/// Asks for room for what comes while we do something else.
+pub(super) fn grow_buffer(socket: &Socket) {
+    // A smaller buffer is no failure: overflow is loss, and loss is repaired or counted. Who may administer the network
+    // gets what he asks for, everybody else at most what the system allows.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER_BYTES).is_err() {
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+    }
 }
 
 fn local_port(socket: &UdpSocket) -> io::Result<u16> {
@@ -160,7 +165,7 @@ impl DomainSockets {
 }
 
 /// `None` when another process has the port; every other failure is one.
-fn free(bound: io::Result<UdpSocket>) -> io::Result<Option<UdpSocket>> {
+pub(super) fn free(bound: io::Result<UdpSocket>) -> io::Result<Option<UdpSocket>> {
     match bound {
         Ok(socket) => Ok(Some(socket)),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),

@@ -1,6 +1,7 @@
 //! The four octets before every serialized payload: representation and byte order (RTPS 10.2). Pure.
 
 use super::{CdrError, Endianness, Extensibility};
+use crate::qos::{REPRESENTATION_XCDR1, REPRESENTATION_XCDR2};
 
 /// Which rules of DDS-XTypes 7.4 lay out a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,23 @@ pub enum Representation {
 }
 
 impl Representation {
+    /// The one that [`Qos::representations`](crate::qos::Qos::representations) numbers so.
+    pub const fn from_id(id: i16) -> Option<Self> {
+        match id {
+            REPRESENTATION_XCDR1 => Some(Self::Xcdr1),
+            REPRESENTATION_XCDR2 => Some(Self::Xcdr2),
+            _ => None,
+        }
+    }
+
+    /// Its number in [`Qos::representations`](crate::qos::Qos::representations).
+    pub const fn id(self) -> i16 {
+        match self {
+            Self::Xcdr1 => REPRESENTATION_XCDR1,
+            Self::Xcdr2 => REPRESENTATION_XCDR2,
+        }
+    }
+
     /// The largest alignment in octets.
     #[inline]
     pub const fn align_max(self) -> usize {

@@ -31,6 +31,8 @@
 //! ```
 
 mod collection;
+#[cfg(test)]
+mod cyclone;
 mod decoder;
 mod encapsulation;
 mod encoder;

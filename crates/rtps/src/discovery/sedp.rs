@@ -135,19 +135,30 @@ impl Participant {
         }
     }
 
-    pub(crate) fn announce_writer(&mut self, now: Instant, entity: EntityId) {
+    pub(crate) fn announce_writer(
+        &mut self,
+        now: Instant,
+        entity: EntityId,
+        type_information: Option<&[u8]>,
+    ) {
         let Some(writer) = self.writers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &writer.topic, &writer.type_name, &writer.qos);
-        self.publish_endpoint(now, EntityId::SEDP_PUBLICATIONS_WRITER, EndpointKind::Writer, &data);
+        self.publish_endpoint(now, EndpointKind::Writer, &data, type_information);
         self.remote.writers.insert(data.guid, self.as_own(data));
         self.match_remote_writer(now, Guid::new(self.config.prefix, entity));
     }
 
-    pub(crate) fn announce_reader(&mut self, now: Instant, entity: EntityId, multicast: Vec<Locator>) {
+    pub(crate) fn announce_reader(
+        &mut self,
+        now: Instant,
+        entity: EntityId,
+        multicast: Vec<Locator>,
+        type_information: Option<&[u8]>,
+    ) {
         let Some(reader) = self.readers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &reader.topic, &reader.type_name, &reader.qos);
         let data = EndpointData { multicast, ..data };
-        self.publish_endpoint(now, EntityId::SEDP_SUBSCRIPTIONS_WRITER, EndpointKind::Reader, &data);
+        self.publish_endpoint(now, EndpointKind::Reader, &data, type_information);
         self.remote.readers.insert(data.guid, self.as_own(data));
         self.match_remote_reader(now, Guid::new(self.config.prefix, entity));
     }
@@ -178,9 +189,19 @@ impl Participant {
         }
     }
 
-    fn publish_endpoint(&mut self, now: Instant, writer: EntityId, kind: EndpointKind, data: &EndpointData) {
+    fn publish_endpoint(
+        &mut self,
+        now: Instant,
+        kind: EndpointKind,
+        data: &EndpointData,
+        type_information: Option<&[u8]>,
+    ) {
+        let writer = match kind {
+            EndpointKind::Writer => EntityId::SEDP_PUBLICATIONS_WRITER,
+            EndpointKind::Reader => EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+        };
         let mut payload = Vec::new();
-        data.encode(kind, &mut payload);
+        data.encode_with(kind, type_information, &mut payload);
         let instance = Some(KeyHash(data.guid.to_bytes()));
         self.write_builtin(
             now,

@@ -57,7 +57,15 @@ pub struct EndpointConfig {
     pub qos: Qos,
     /// Groups at which a reader hears data besides its participant's unicast address; ignored for a writer.
     pub multicast: Vec<Locator>,
+    /// What is announced about the type besides its name: [`TypeInformation::to_bytes`], at most
+    /// [`TYPE_INFORMATION_MAX`] octets. Without, peers match by the type's name alone.
+    ///
+    /// [`TypeInformation::to_bytes`]: crate::types::object::TypeInformation::to_bytes
+    pub type_information: Option<Vec<u8>>,
 }
+
+/// Octets of a local endpoint's type information: what a parameter of its announcement holds with room to spare.
+pub const TYPE_INFORMATION_MAX: usize = 32_000;
 
 /// Why an endpoint was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +88,16 @@ pub enum CreateEndpointError {
         /// What peers would refuse.
         #[source]
         reason: DiscoveryDataError,
+    },
+    /// The type information is too long for an announcement.
+    #[error(
+        "type information of {octets} octets on topic {topic:?} exceeds {TYPE_INFORMATION_MAX}: do not announce it"
+    )]
+    TypeInformation {
+        /// Its topic.
+        topic: String,
+        /// Its length.
+        octets: usize,
     },
     /// All 2^24 entity keys have been used.
     #[error("this participant has made 2^24 endpoints: make a new participant")]

@@ -45,7 +45,8 @@ mod config;
 mod receive;
 
 pub use config::{
-    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, ParticipantConfig, WriteError, WriteSample,
+    CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, ParticipantConfig, TYPE_INFORMATION_MAX,
+    WriteError, WriteSample,
 };
 
 use alloc::collections::BTreeMap;
@@ -192,7 +193,7 @@ impl Participant {
         let (limits, multicast_min) = (&self.config.limits, self.config.reach.multicast_min);
         let writer = Writer::new(entity, config.topic, config.type_name, config.qos, limits, multicast_min);
         self.writers.insert(entity, writer);
-        self.announce_writer(now, entity);
+        self.announce_writer(now, entity, config.type_information.as_deref());
         self.match_new_writer(now, entity);
         Ok(entity)
     }
@@ -212,7 +213,7 @@ impl Participant {
         let limits = &self.config.limits;
         let reader = Reader::new(entity, config.topic, config.type_name, config.qos, hasher, limits);
         self.readers.insert(entity, reader);
-        self.announce_reader(now, entity, config.multicast);
+        self.announce_reader(now, entity, config.multicast, config.type_information.as_deref());
         self.match_new_reader(now, entity);
         Ok(entity)
     }
@@ -226,6 +227,11 @@ impl Participant {
         let data = self.endpoint_data(EntityId::UNKNOWN, &config.topic, &config.type_name, &config.qos);
         if let Err(reason) = data.check() {
             return Err(CreateEndpointError::Announcement { topic: config.topic.clone(), reason });
+        }
+        if let Some(octets) =
+            config.type_information.as_ref().map(Vec::len).filter(|octets| *octets > TYPE_INFORMATION_MAX)
+        {
+            return Err(CreateEndpointError::TypeInformation { topic: config.topic.clone(), octets });
         }
         let key = self.next_key;
         if key > 0x00ff_ffff {

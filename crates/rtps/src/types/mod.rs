@@ -5,6 +5,7 @@
 //! Rust type.
 
 mod coding;
+pub mod object;
 mod structure;
 #[cfg(test)]
 mod tests;

@@ -72,6 +72,11 @@ impl EndpointData {
     /// Appends the announcement: encapsulation header, parameters, sentinel. Lifespan and ownership strength are
     /// written for writers only, the wish for inline QoS for readers only.
     pub fn encode(&self, kind: EndpointKind, out: &mut Vec<u8>) {
+        self.encode_with(kind, None, out);
+    }
+
+    /// [`EndpointData::encode`] with what is to be said of the type besides its name.
+    pub fn encode_with(&self, kind: EndpointKind, type_information: Option<&[u8]>, out: &mut Vec<u8>) {
         out.extend_from_slice(&PL_CDR_LE);
         let mut list = ParameterListWriter::new(out);
         list.guid(pid::ENDPOINT_GUID, self.guid);
@@ -82,6 +87,9 @@ impl EndpointData {
         self.unicast.iter().for_each(|locator| list.locator(pid::UNICAST_LOCATOR, locator));
         self.multicast.iter().for_each(|locator| list.locator(pid::MULTICAST_LOCATOR, locator));
         policy::encode(&self.qos, kind, &mut list);
+        if let Some(information) = type_information {
+            list.bytes(pid::TYPE_INFORMATION, information);
+        }
         if kind == EndpointKind::Reader && self.expects_inline_qos {
             list.u32(pid::EXPECTS_INLINE_QOS, 1);
         }
@@ -167,6 +175,8 @@ impl Parts {
             pid::EXPECTS_INLINE_QOS => self.expects_inline_qos = read(id, value, order, Cursor::bool)?,
             // Known, and of no use here: the endpoint's GUID says which participant it belongs to.
             pid::PARTICIPANT_GUID | pid::PROTOCOL_VERSION | pid::VENDOR => {}
+            // Types match by name. What a peer says of its type besides cannot spoil that, right or wrong.
+            pid::TYPE_INFORMATION => {}
             base => {
                 self.has_reliability |= base == pid::RELIABILITY;
                 let is_policy = read(id, value, order, |cursor| policy::decode(&mut self.qos, base, cursor))?;
