@@ -43,6 +43,10 @@ pub(super) enum Origin {
 pub(super) enum Fault {
     #[error("the peer closed the connection")]
     Ended,
+    #[error(
+        "the peer closed the connection before it greeted: it must be a Stillwatt process, and both or neither use TLS"
+    )]
+    Early,
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -233,7 +237,10 @@ impl Connection {
             sending.flush(self, hub)?;
         }
         drop(sending);
-        self.receive(hub, take)
+        self.receive(hub, take).map_err(|fault| match fault {
+            Fault::Ended if self.peer.get().is_none() => Fault::Early,
+            other => other,
+        })
     }
 
     fn receive(&self, hub: &Tcp, take: &mut dyn FnMut(Input<'_>)) -> Result<(), Fault> {

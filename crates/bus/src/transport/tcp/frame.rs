@@ -33,6 +33,8 @@ const LITTLE_ENDIAN: u8 = 1;
 pub(super) enum FrameFault {
     #[error("it does not send RTPS messages")]
     NotRtps,
+    #[error("it speaks TLS, and this process was not told to")]
+    Tls,
     #[error("it does not say how long its messages are: it is not a Stillwatt process")]
     NoLength,
     #[error("it announces a message of {0} octets, and {FRAME_BYTES_MAX} are the most")]
@@ -69,11 +71,11 @@ fn length_submessage(total: u32) -> [u8; LENGTH_LEN] {
 pub(super) fn scan(bytes: &[u8]) -> Result<Option<usize>, FrameFault> {
     let Some(head) = bytes.first_chunk::<HEAD_LEN>() else {
         let is_rtps = bytes.iter().zip(b"RTPS").all(|(byte, expected)| byte == expected);
-        return if is_rtps { Ok(None) } else { Err(FrameFault::NotRtps) };
+        return if is_rtps { Ok(None) } else { Err(foreign(bytes)) };
     };
     let (header, length) = head.split_at(HEADER_LEN);
     if !header.starts_with(b"RTPS") {
-        return Err(FrameFault::NotRtps);
+        return Err(foreign(bytes));
     }
     let [KIND_LENGTH, LITTLE_ENDIAN, 4, 0, a, b, c, d] = *length else { return Err(FrameFault::NoLength) };
     let claimed = u32::from_le_bytes([a, b, c, d]);
@@ -82,6 +84,11 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Option<usize>, FrameFault> {
         return Err(FrameFault::Length(claimed));
     }
     Ok((bytes.len() >= total).then_some(total))
+}
+
+/// What a peer speaks instead. TLS begins with the type of a record: an alert or a handshake (RFC 8446 section 5.1).
+fn foreign(bytes: &[u8]) -> FrameFault {
+    if matches!(bytes, [0x15 | 0x16, 3, ..]) { FrameFault::Tls } else { FrameFault::NotRtps }
 }
 
 /// The message of a whole frame as it was before framing; moves the header in place.
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn garbage_is_refused_early() {
         assert_eq!(scan(b"GET / HTTP/1.1"), Err(FrameFault::NotRtps));
-        assert_eq!(scan(&[0x16, 3, 1]), Err(FrameFault::NotRtps));
+        assert_eq!(scan(&[0x16, 3, 1]), Err(FrameFault::Tls));
         assert_eq!(scan(b"RT"), Ok(None));
         assert_eq!(scan(&hello([7; 16])), Err(FrameFault::NoLength));
         let mut frame = framed(&hello([7; 16]));

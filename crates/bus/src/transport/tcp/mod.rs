@@ -328,7 +328,7 @@ impl Tcp {
                 tracing::info!(address = %connection.remote, %fault, "a TCP connection ended");
             }
             // Whoever looks whether the port is open is no peer that was refused.
-            (Origin::Accepted, None) if matches!(fault, Fault::Ended | Fault::Io(_)) => {
+            (Origin::Accepted, None) if matches!(fault, Fault::Early | Fault::Io(_)) => {
                 tracing::debug!(address = %connection.remote, %fault, "a TCP connection ended before it greeted");
             }
             (Origin::Accepted, _) if matches!(fault, Fault::Itself) => {}

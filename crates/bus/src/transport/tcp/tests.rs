@@ -195,7 +195,7 @@ fn strangers_are_refused() {
     };
     let cases: [(&[u8], &str); 4] = [
         (b"GET / HTTP/1.1\r\n\r\n", "does not send RTPS messages"),
-        (&[0x16, 3, 1, 2, 0, 1], "does not send RTPS messages"),
+        (&[0x16, 3, 1, 2, 0, 1], "speaks TLS"),
         (&too_long, "4294967295 octets"),
         (&no_hello, "not a hello"),
     ];

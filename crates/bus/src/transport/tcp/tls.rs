@@ -17,10 +17,24 @@ use super::{TlsError, TlsFiles};
 /// TLS refuses the peer, or the peer us.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TlsFault {
+    #[error("TLS: the peer refuses us, look at what it says: {0}")]
+    Refused(rustls::Error),
+    #[error("TLS: it does not speak TLS, or is no TLS peer of ours: {0}")]
+    Foreign(rustls::Error),
     #[error("TLS: {0}")]
-    Protocol(#[from] rustls::Error),
+    Protocol(rustls::Error),
     #[error("TLS: {0}")]
     Io(#[from] std::io::Error),
+}
+
+impl From<rustls::Error> for TlsFault {
+    fn from(error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::AlertReceived(_) => Self::Refused(error),
+            rustls::Error::InvalidMessage(_) => Self::Foreign(error),
+            error => Self::Protocol(error),
+        }
+    }
 }
 
 /// What a process needs to make its connections secure.
