@@ -1,6 +1,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "I/O shell: starts processes in private networks; a failure in a helper is a failed test"
 )]

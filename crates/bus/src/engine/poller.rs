@@ -147,22 +147,26 @@ impl Poller {
     /// Runs what is due; returns how long to wait for the next.
     fn run_timeouts(&self, engine: &Arc<Engine>) -> Option<Timespec> {
         let now = node::clock::monotonic();
-        let due: Vec<Arc<dyn Source>> = lock(&self.sources)
-            .by_token
-            .values()
-            .filter(|source| source.deadline() <= now)
-            .cloned()
-            .collect();
-        for source in due {
-            source.handle_timeout(engine);
+        let mut next = self.next_deadline();
+        if next <= now {
+            let due = |source: &&Arc<dyn Source>| source.deadline() <= now;
+            let due: Vec<Arc<dyn Source>> =
+                lock(&self.sources).by_token.values().filter(due).cloned().collect();
+            for source in due {
+                source.handle_timeout(engine);
+            }
+            next = self.next_deadline();
         }
-        let next = lock(&self.sources).by_token.values().map(|source| source.deadline()).min();
-        next.filter(|next| *next < Instant::MAX).map(|next| {
+        (next < Instant::MAX).then(|| {
             let left = next.saturating_since(node::clock::monotonic());
             Timespec {
                 tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: left.subsec_nanos().into(),
             }
         })
+    }
+
+    fn next_deadline(&self) -> Instant {
+        lock(&self.sources).by_token.values().map(|source| source.deadline()).min().unwrap_or(Instant::MAX)
     }
 }
