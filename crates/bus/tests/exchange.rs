@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bus::{Data, DdsType, Participant, TransportKind};
+use bus::{CreateError, Data, DdsType, DynamicData, Participant, Representation, TransportKind};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -46,6 +46,44 @@ fn exchange_in_process() {
     let sample = subscriber.recv_timeout(LONG).unwrap().unwrap();
     assert_eq!(sample.data, Data::Disposed(Some(Item { id: 1, ..Item::default() })));
     assert!(publisher.wait_for_acknowledgements(LONG));
+}
+
+/// A publisher writes in the representation that it was told, which a subscriber accepts unless it was told another; one
+/// that nobody writes is refused.
+#[test]
+fn representations_are_chosen() {
+    let (a, b) = (join("a", 50), join("b", 50));
+    let of = |representation| {
+        a.publisher::<Item>("items").reliable().representation(representation).build().unwrap()
+    };
+    let accepting = |representation| {
+        let builder = b.subscriber::<Item>("items").reliable().keep_all();
+        match representation {
+            Some(representation) => builder.representation(representation).build().unwrap(),
+            None => builder.build().unwrap(),
+        }
+    };
+    let (old, new) = (of(Representation::Xcdr1), of(Representation::Xcdr2));
+    let (any, only_new) = (accepting(None), accepting(Some(Representation::Xcdr2)));
+    let raw = b.raw_subscriber("items", "test::Item", true).reliable().keep_all().build().unwrap();
+    assert!(old.wait_for_match(2, LONG) && new.wait_for_match(3, LONG));
+    assert!(any.wait_for_match(2, LONG) && only_new.wait_for_match(1, LONG) && raw.wait_for_match(2, LONG));
+    old.write(&item(1, 1.0)).unwrap();
+    new.write(&item(2, 2.0)).unwrap();
+    let mut came =
+        [any.recv_timeout(LONG), any.recv_timeout(LONG)].map(|sample| sample.unwrap().unwrap().data);
+    came.sort_by_key(|data| data.clone().valid().unwrap().id);
+    assert_eq!(came, [Data::Valid(item(1, 1.0)), Data::Valid(item(2, 2.0))]);
+    assert_eq!(only_new.recv_timeout(LONG).unwrap().unwrap().data, Data::Valid(item(2, 2.0)));
+    let mut encapsulations = [raw.recv_timeout(LONG), raw.recv_timeout(LONG)].map(|sample| {
+        let Data::Valid(DynamicData::Bytes(payload)) = sample.unwrap().unwrap().data else { panic!("bytes") };
+        payload[1]
+    });
+    encapsulations.sort_unstable();
+    assert_eq!(encapsulations, [1, 7]);
+    let xml = rtps::qos::Qos { representations: vec![1], ..rtps::qos::Qos::default() };
+    let refused = a.publisher::<Item>("items").qos(xml).build().unwrap_err();
+    assert!(matches!(refused, CreateError::Representation { id: 1, .. }));
 }
 
 /// Endpoints of one participant exchange data too, as DDS demands.

@@ -4,6 +4,7 @@ use super::dependencies::{Named, References};
 use super::{Equivalence, TypeObjectError};
 use crate::cdr::{CdrError, Encoder};
 use crate::types::Type;
+use alloc::vec::Vec;
 
 /// The identifier of no type: that of the base of a struct without one.
 pub(super) const NONE: u8 = 0x00;
@@ -18,6 +19,38 @@ const BOTH: u8 = 0xf3;
 /// An element that cannot be constructed makes its collection fail.
 const TRY_CONSTRUCT_DISCARD: u16 = 1;
 
+/// How the identifier of a type is made. What is new in [`Type`] finds its place here.
+enum Shape<'a> {
+    Primitive(u8),
+    String { max: Option<u32> },
+    Sequence { element: &'a Type, max: Option<u32> },
+    Array { element: &'a Type, dimensions: &'a [u32] },
+    Named(Named<'a>),
+}
+
+fn shape(ty: &Type) -> Shape<'_> {
+    match ty {
+        Type::Bool => Shape::Primitive(0x01),
+        Type::Byte => Shape::Primitive(0x02),
+        Type::Int16 => Shape::Primitive(0x03),
+        Type::Int32 => Shape::Primitive(0x04),
+        Type::Int64 => Shape::Primitive(0x05),
+        Type::Uint16 => Shape::Primitive(0x06),
+        Type::Uint32 => Shape::Primitive(0x07),
+        Type::Uint64 => Shape::Primitive(0x08),
+        Type::Float32 => Shape::Primitive(0x09),
+        Type::Float64 => Shape::Primitive(0x0a),
+        Type::Int8 => Shape::Primitive(0x0c),
+        Type::Uint8 => Shape::Primitive(0x0d),
+        Type::Char8 => Shape::Primitive(0x10),
+        Type::String { max } => Shape::String { max: *max },
+        Type::Sequence { element, max } => Shape::Sequence { element, max: *max },
+        Type::Array { element, dimensions } => Shape::Array { element, dimensions },
+        Type::Struct(structure) => Shape::Named(Named::Struct(structure)),
+        Type::Enum(enumeration) => Shape::Named(Named::Enum(enumeration)),
+    }
+}
+
 /// Appends the identifier of a type.
 pub(super) fn write(
     ty: &Type,
@@ -25,19 +58,18 @@ pub(super) fn write(
     known: &References<'_>,
     encoder: &mut Encoder<'_>,
 ) -> Result<(), CdrError> {
-    match ty {
-        Type::String { max } => {
+    match shape(ty) {
+        Shape::Primitive(kind) => encoder.write_u8(kind),
+        Shape::String { max } => {
             write_bound(max.unwrap_or(0), STRING_SMALL, STRING_LARGE, encoder, |_| ());
-            Ok(())
         }
-        Type::Sequence { element, max } => {
+        Shape::Sequence { element, max } => {
             let header = |encoder: &mut Encoder<'_>| write_header(element, equivalence, encoder);
             write_bound(max.unwrap_or(0), SEQUENCE_SMALL, SEQUENCE_LARGE, encoder, header);
-            write(element, equivalence, known, encoder)
+            write(element, equivalence, known, encoder)?;
         }
-        Type::Array { element, dimensions } => {
-            let small: Option<alloc::vec::Vec<u8>> =
-                dimensions.iter().map(|count| u8::try_from(*count).ok()).collect();
+        Shape::Array { element, dimensions } => {
+            let small: Option<Vec<u8>> = dimensions.iter().map(|count| u8::try_from(*count).ok()).collect();
             encoder.write_u8(if small.is_some() { ARRAY_SMALL } else { ARRAY_LARGE });
             write_header(element, equivalence, encoder);
             encoder.write_length(dimensions.len())?;
@@ -45,24 +77,14 @@ pub(super) fn write(
                 Some(small) => encoder.write_bytes(&small),
                 None => dimensions.iter().for_each(|count| encoder.write_u32(*count)),
             }
-            write(element, equivalence, known, encoder)
+            write(element, equivalence, known, encoder)?;
         }
-        Type::Struct(structure) => write_hash(Named::Struct(structure), equivalence, known, encoder),
-        Type::Enum(named) => write_hash(Named::Enum(named), equivalence, known, encoder),
-        Type::Bool => write_primitive(0x01, encoder),
-        Type::Byte => write_primitive(0x02, encoder),
-        Type::Int16 => write_primitive(0x03, encoder),
-        Type::Int32 => write_primitive(0x04, encoder),
-        Type::Int64 => write_primitive(0x05, encoder),
-        Type::Uint16 => write_primitive(0x06, encoder),
-        Type::Uint32 => write_primitive(0x07, encoder),
-        Type::Uint64 => write_primitive(0x08, encoder),
-        Type::Float32 => write_primitive(0x09, encoder),
-        Type::Float64 => write_primitive(0x0a, encoder),
-        Type::Int8 => write_primitive(0x0c, encoder),
-        Type::Uint8 => write_primitive(0x0d, encoder),
-        Type::Char8 => write_primitive(0x10, encoder),
+        Shape::Named(named) => {
+            let reference = known.get(named.name(), equivalence);
+            write_reference(equivalence, &reference.map(|known| known.hash).unwrap_or_default(), encoder);
+        }
     }
+    Ok(())
 }
 
 /// Appends the hash of an object.
@@ -73,22 +95,6 @@ pub(super) fn write_reference(
 ) {
     encoder.write_u8(equivalence.kind());
     encoder.write_bytes(hash);
-}
-
-fn write_hash(
-    named: Named<'_>,
-    equivalence: Equivalence,
-    known: &References<'_>,
-    encoder: &mut Encoder<'_>,
-) -> Result<(), CdrError> {
-    let reference = known.get(named.name(), equivalence);
-    write_reference(equivalence, &reference.map(|known| known.hash).unwrap_or_default(), encoder);
-    Ok(())
-}
-
-fn write_primitive(kind: u8, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
-    encoder.write_u8(kind);
-    Ok(())
 }
 
 /// One octet of bound where that does, else four, after the discriminator that says so and `header`.
@@ -114,26 +120,17 @@ fn write_bound(
 }
 
 fn write_header(element: &Type, equivalence: Equivalence, encoder: &mut Encoder<'_>) {
-    encoder.write_u8(if is_described(element) { BOTH } else { equivalence.kind() });
+    // An identifier without a hash says all of the type, whichever object it is in.
+    encoder.write_u8(if named(element).is_some() { equivalence.kind() } else { BOTH });
     encoder.write_u16(TRY_CONSTRUCT_DISCARD);
-}
-
-/// Whether an identifier says all of the type, without a hash.
-fn is_described(ty: &Type) -> bool {
-    match ty {
-        Type::Sequence { element, .. } | Type::Array { element, .. } => is_described(element),
-        Type::Struct(_) | Type::Enum(_) => false,
-        _ => true,
-    }
 }
 
 /// The named type in a type, if it has one.
 pub(super) fn named(ty: &Type) -> Option<Named<'_>> {
-    match ty {
-        Type::Sequence { element, .. } | Type::Array { element, .. } => named(element),
-        Type::Struct(structure) => Some(Named::Struct(structure)),
-        Type::Enum(named) => Some(Named::Enum(named)),
-        _ => None,
+    match shape(ty) {
+        Shape::Primitive(_) | Shape::String { .. } => None,
+        Shape::Sequence { element, .. } | Shape::Array { element, .. } => named(element),
+        Shape::Named(named) => Some(named),
     }
 }
 
