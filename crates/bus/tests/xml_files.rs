@@ -304,6 +304,64 @@ fn mistakes_are_told() {
     }
 }
 
+/// Files made to cost much per octet are loaded or refused in a time that grows with their size alone (this test would not
+/// end otherwise).
+#[test]
+fn costly_files_end() {
+    const OCTETS: usize = 1 << 20;
+    let fill = |before: &str, part: &str, after: &str| {
+        format!("<dds>{before}{}{after}</dds>", part.repeat(OCTETS / part.len()))
+    };
+    let numbered = |before: &str, part: &str, after: &str| {
+        let parts: String =
+            (0..OCTETS / (part.len() + 4)).map(|number| part.replace('#', &number.to_string())).collect();
+        format!("<dds>{before}{parts}{after}</dds>")
+    };
+    let writer = ("<profiles><data_writer profile_name='w'><qos>", "</qos></data_writer></profiles>");
+    let rtps = ("<profiles><participant profile_name='p'><rtps>", "</rtps></participant></profiles>");
+    let interfaces: String = (0..64).map(|number| format!("<interface>eth{number}</interface>")).collect();
+    let transport = format!(
+        "<profiles><transport_descriptors><transport_descriptor><transport_id>t</transport_id><type>UDPv4</type>\
+         <interfaceWhiteList>{interfaces}</interfaceWhiteList></transport_descriptor></transport_descriptors>"
+    );
+    let user = "<participant profile_name='#'><rtps><userTransports><transport_id>t</transport_id></userTransports>\
+                <useBuiltinTransports>false</useBuiltinTransports></rtps></participant>";
+    let same = "<participant profile_name='p'/>";
+    for (file, is_good) in [
+        (fill(writer.0, "<reliability/>", writer.1), true),
+        (fill(writer.0, "<partition><names><name>a</name></names></partition>", writer.1), true),
+        (
+            fill(
+                rtps.0,
+                "<userTransports><transport_id>udpv4_transport</transport_id></userTransports>",
+                rtps.1,
+            ),
+            true,
+        ),
+        (numbered(rtps.0, "<userTransports><transport_id>#</transport_id></userTransports>", rtps.1), false),
+        (numbered(&transport, user, "</profiles>"), true),
+        (fill("<profiles>", same, "</profiles>"), true),
+        (fill("<log>", "<consumer/>", "</log>"), true),
+        (fill("<log><use_default>", "${A", "</use_default></log>"), false),
+        (fill("<log><use_default>", "&lt;", "</use_default></log>"), false),
+        (fill("", "<types/>", ""), true),
+        (fill("<log a='", "a", "'/>"), false),
+        (fill("<log ", "a='1' ", "/>"), false),
+        (fill("", "<a>", ""), false),
+        (fill("", "<!-- ", ""), false),
+        (fill("", "<![CDATA[", ""), false),
+        ("<a/>".repeat(OCTETS / 4), false),
+        ("<".repeat(OCTETS), false),
+    ] {
+        let loaded = load(&file);
+        let start = &file[..80.min(file.len())];
+        assert_eq!(loaded.is_ok(), is_good, "{start}: {:?}", loaded.err());
+        if let Err(error) = loaded {
+            assert!(error.to_string().len() < 1000, "{start}");
+        }
+    }
+}
+
 proptest! {
     /// Files with octets changed, cut out and doubled are loaded or refused, in a time that their size bounds.
     #[test]

@@ -43,7 +43,7 @@ pub struct XmlError {
 impl XmlError {
     /// What is wrong at `place` and what to do about it.
     pub fn new(place: Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place, what: what.into(), remedy: remedy.into() }
+        Self { place, what: shortened(what.into()), remedy: remedy.into() }
     }
 }
 
@@ -70,12 +70,12 @@ pub struct Finding {
 impl Finding {
     /// A finding of [`Severity::Warning`].
     pub fn warning(place: Place, what: impl Into<String>) -> Self {
-        Self { place, severity: Severity::Warning, what: what.into() }
+        Self { place, severity: Severity::Warning, what: shortened(what.into()) }
     }
 
     /// A finding of [`Severity::Error`].
     pub fn error(place: Place, what: impl Into<String>) -> Self {
-        Self { place, severity: Severity::Error, what: what.into() }
+        Self { place, severity: Severity::Error, what: shortened(what.into()) }
     }
 }
 
@@ -88,3 +88,15 @@ impl fmt::Display for Finding {
         write!(f, "{}: {severity}: {}", self.place, self.what)
     }
 }
+
+/// A message with a value of a file in it, which may be as long as the file.
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MESSAGE_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Characters of a message.
+const MESSAGE_MAX: usize = 400;

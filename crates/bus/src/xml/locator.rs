@@ -57,6 +57,9 @@ pub(crate) fn list(reader: &mut Reader, element: &Element) -> Result<Vec<Profile
     Ok(locators)
 }
 
+/// Locators of a list.
+const LOCATORS_MAX: usize = 1024;
+
 /// Refuses a list that is malformed.
 pub(crate) fn check(element: &Element) -> Result<(), XmlError> {
     list(&mut Reader::default(), element).map(drop)
@@ -123,8 +126,7 @@ fn read(
         let what = format!("an address of <{}> is of another family", element.name);
         return Err(element.error(what, "use the locator for that family"));
     }
-    list.push(locator);
-    Ok(())
+    value::append(list, locator, element, LOCATORS_MAX)
 }
 
 const LOGICAL: &str = "peers of this bus have one port for each connection";

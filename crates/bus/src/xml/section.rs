@@ -82,14 +82,15 @@ impl Reader {
     ) -> Result<(), XmlError> {
         check_attributes(element, section.attributes.iter().copied())?;
         check_no_text(element)?;
-        for (index, child) in element.children.iter().enumerate() {
-            let found = section.children.iter().find(|(name, _)| *name == child.name);
-            let Some((_, known)) = found else {
+        let mut seen = vec![false; section.children.len()];
+        for child in &element.children {
+            let known = section.children.iter().zip(&mut seen).find(|((name, _), _)| *name == child.name);
+            let Some(((_, known), was_seen)) = known else {
                 return Err(unknown(element, child, section.children.iter().map(|(name, _)| *name)));
             };
             match known {
                 Known::Once(read) => {
-                    if element.children.iter().take(index).any(|other| other.name == child.name) {
+                    if std::mem::replace(was_seen, true) {
                         let what = format!(
                             "<{}> stands more than once in <{}>: the last one counts",
                             child.name, element.name

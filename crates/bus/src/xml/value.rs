@@ -88,6 +88,24 @@ pub(crate) fn octets(element: &Element) -> Result<Vec<u8>, XmlError> {
     })
 }
 
+/// Appends what an element says to a list of at most `max`, unless it is there already.
+pub(crate) fn append<T: PartialEq>(
+    list: &mut Vec<T>,
+    item: T,
+    element: &Element,
+    max: usize,
+) -> Result<(), XmlError> {
+    if list.contains(&item) {
+        return Ok(());
+    }
+    if list.len() >= max {
+        let what = format!("there are more than {max} of <{}>", element.name);
+        return Err(element.error(what, "leave some out"));
+    }
+    list.push(item);
+    Ok(())
+}
+
 /// A number of bytes, with or without a unit (`B`, `KB`, `KiB`, … `GB`), that 32 bits hold.
 pub(crate) fn bytes(text: &str) -> Option<u32> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

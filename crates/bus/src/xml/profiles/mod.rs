@@ -31,6 +31,9 @@ use super::{Document, Element, Finding, Place, Root, XmlError};
 /// The attributes of every profile.
 const PROFILE_ATTRIBUTES: &[&str] = &["profile_name", "is_default_profile"];
 
+/// Transports of a participant, interfaces and ports of a transport, addresses to listen at.
+const LIST_MAX: usize = 64;
+
 /// Kinds of profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProfileKind {

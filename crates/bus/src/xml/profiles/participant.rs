@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rtps::Lease;
 
+use super::LIST_MAX;
 use super::discovery::BUILTIN;
 use super::shapes::{
     ADDRESS_WHY, ALLOCATION, ALLOCATION_WHY, DATA, DATA_WHY, I32, NETMASK, NETMASK_WHY, PROPERTIES,
@@ -190,11 +191,7 @@ static USER_TRANSPORTS: Section<ParticipantProfile> = Section {
     children: &[(
         "transport_id",
         Known::Each(|_, participant, element| {
-            let id = value::text(element)?;
-            if !participant.transport_ids.contains(&id) {
-                participant.transport_ids.push(id);
-            }
-            Ok(())
+            value::append(&mut participant.transport_ids, value::text(element)?, element, LIST_MAX)
         }),
     )],
 };

@@ -1,6 +1,7 @@
 //! The policies of a writer or reader.
 
 use rtps::Lease;
+use rtps::discovery::data::PARTITIONS_MAX;
 use rtps::qos::{
     DestinationOrder, Durability, History, LivelinessKind, Ownership, PresentationScope, Qos, Reliability,
 };
@@ -220,8 +221,7 @@ static PARTITION_NAMES: Section<Qos> = Section {
         "name",
         Known::Each(|_, qos, element| {
             // The nameless partition is one too.
-            qos.partitions.push(element.text.clone());
-            Ok(())
+            value::append(&mut qos.partitions, element.text.clone(), element, PARTITIONS_MAX)
         }),
     )],
 };

@@ -1,11 +1,12 @@
 //! Puts together the transports of each participant, once all files are read.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::participant::{BuiltinSet, ParticipantProfile};
 use super::transport::{TransportFamily, TransportProfile};
-use super::{Profiles, builtin};
+use super::{LIST_MAX, Profiles, builtin};
 use crate::xml::locator::{Host, LocatorFamily};
 use crate::xml::section::Reader;
 use crate::xml::{Finding, Place, XmlError};
@@ -23,15 +24,20 @@ pub(super) fn transports(profiles: &mut Profiles, reader: &mut Reader) -> Result
         let mut all = of_set(participant.sets);
         let has_own_udp = all.udp_v4 || all.udp_v6;
         for transport in &named {
-            add(&mut all, transport, &mut reader.findings);
+            add(&mut all, transport, &mut reader.findings)?;
         }
         let udp: Vec<_> = named.iter().filter(|it| is_udp(it.family)).collect();
         // One transport without a list uses every interface, whatever the others do.
         if !has_own_udp && udp.iter().all(|transport| !transport.interfaces.is_empty()) {
             for entry in udp.iter().flat_map(|transport| &transport.interfaces) {
-                if !all.interfaces.contains(entry) {
-                    all.interfaces.push(entry.clone());
+                if all.interfaces.contains(entry) {
+                    continue;
                 }
+                if all.interfaces.len() == LIST_MAX {
+                    let what = format!("a participant uses more than {LIST_MAX} interfaces");
+                    return Err(XmlError::new(participant.place.clone(), what, "leave some out"));
+                }
+                all.interfaces.push(entry.clone());
             }
         }
         connect(participant, &mut all, &mut reader.findings);
@@ -51,12 +57,13 @@ fn is_udp(family: TransportFamily) -> bool {
 }
 
 /// The transports that a participant names.
-fn named(
-    known: &BTreeMap<String, TransportProfile>,
+fn named<'a>(
+    known: &'a BTreeMap<String, TransportProfile>,
     participant: &ParticipantProfile,
-) -> Result<Vec<TransportProfile>, XmlError> {
+) -> Result<Vec<Cow<'a, TransportProfile>>, XmlError> {
     let find = |id: &String| {
-        known.get(id).cloned().or_else(|| builtin::transport(id)).ok_or_else(|| {
+        let of_file = known.get(id).map(Cow::Borrowed);
+        of_file.or_else(|| builtin::transport(id).map(Cow::Owned)).ok_or_else(|| {
             let what = format!("a participant uses the transport {id:?}, which no file describes");
             XmlError::new(participant.place.clone(), what, "add a <transport_descriptor> with this id")
         })
@@ -79,18 +86,28 @@ fn of_set(set: BuiltinSet) -> Transports {
     }
 }
 
-fn add(all: &mut Transports, transport: &TransportProfile, findings: &mut Vec<Finding>) {
+fn add(
+    all: &mut Transports,
+    transport: &TransportProfile,
+    findings: &mut Vec<Finding>,
+) -> Result<(), XmlError> {
     match transport.family {
         TransportFamily::UdpV4 => all.udp_v4 = true,
         TransportFamily::UdpV6 => all.udp_v6 = true,
         TransportFamily::SharedMemory => all.shared_memory = true,
-        TransportFamily::TcpV4 => listen(all, transport, Ipv4Addr::UNSPECIFIED.into(), findings),
-        TransportFamily::TcpV6 => listen(all, transport, Ipv6Addr::UNSPECIFIED.into(), findings),
+        TransportFamily::TcpV4 => listen(all, transport, Ipv4Addr::UNSPECIFIED.into(), findings)?,
+        TransportFamily::TcpV6 => listen(all, transport, Ipv6Addr::UNSPECIFIED.into(), findings)?,
     }
     all.multicast_data |= transport.multicast_data;
+    Ok(())
 }
 
-fn listen(all: &mut Transports, transport: &TransportProfile, any: IpAddr, findings: &mut Vec<Finding>) {
+fn listen(
+    all: &mut Transports,
+    transport: &TransportProfile,
+    any: IpAddr,
+    findings: &mut Vec<Finding>,
+) -> Result<(), XmlError> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     for entry in &transport.interfaces {
         match entry.parse() {
@@ -116,7 +133,12 @@ fn listen(all: &mut Transports, transport: &TransportProfile, any: IpAddr, findi
     }
     for port in &transport.listening_ports {
         tcp.listen.extend(addresses.iter().map(|address| SocketAddr::new(*address, *port)));
+        if tcp.listen.len() > LIST_MAX {
+            let what = format!("a participant listens at more than {LIST_MAX} addresses and ports");
+            return Err(XmlError::new(transport.place.clone(), what, "leave some out"));
+        }
     }
+    Ok(())
 }
 
 /// Takes the peers to connect to by TCP, and tells about peers that no transport reaches.

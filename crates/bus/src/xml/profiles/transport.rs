@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::shapes::{NETMASK, NETMASK_WHY, THREAD, THREAD_WHY, THREADS, U16, U32};
-use super::tls;
+use super::{LIST_MAX, tls};
 use crate::TlsFiles;
 use crate::xml::locator::{Host, host};
 use crate::xml::section::{Group, Known, Reader, Section, Shape, check_attributes};
@@ -223,10 +223,7 @@ fn entry(_: &mut Reader, interfaces: &mut Vec<String>, element: &Element) -> Res
         (_, Ok(Host::Address(address @ IpAddr::V4(_)))) => address.to_string(),
         _ => value::text(element)?,
     };
-    if !interfaces.contains(&entry) {
-        interfaces.push(entry);
-    }
-    Ok(())
+    value::append(interfaces, entry, element, LIST_MAX)
 }
 
 static INTERFACES: Section<Vec<String>> = Section {
@@ -258,10 +255,7 @@ static ALLOWLIST: Section<Vec<String>> = Section {
             if element.attribute("netmask_filter").is_some() {
                 reader.unsupported_value(element, "netmask_filter", NETMASK_WHY);
             }
-            if !interfaces.iter().any(|known| known == name) {
-                interfaces.push(name.to_owned());
-            }
-            Ok(())
+            value::append(interfaces, name.to_owned(), element, LIST_MAX)
         }),
     )],
 };
@@ -270,9 +264,6 @@ static PORTS: Section<Vec<u16>> = Section {
     attributes: &[],
     children: &[(
         "port",
-        Known::Each(|_, ports, element| {
-            ports.push(element.number()?);
-            Ok(())
-        }),
+        Known::Each(|_, ports, element| value::append(ports, element.number()?, element, LIST_MAX)),
     )],
 };
