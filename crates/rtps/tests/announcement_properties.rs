@@ -392,6 +392,24 @@ fn bounds_hold_on_both_sides() {
     assert_eq!((with_data(USER_DATA_MAX), with_data(USER_DATA_MAX + 1)), (USER_DATA_MAX, 0));
 }
 
+/// Type information is announced as it is given, and whatever a peer sends as such, even if it must be understood, is no
+/// reason to refuse its endpoint.
+#[test]
+fn type_information_never_costs_a_match() {
+    let plain = EndpointData::decode(&minimal(writer_guid(), |_| {})).unwrap();
+    let mut announced = Vec::new();
+    plain.encode_with(EndpointKind::Writer, Some(&[1, 2, 3, 4]), &mut announced);
+    let list = ParameterList::parse(&announced[4..], Endianness::Little).unwrap().0;
+    assert_eq!(list.get(pid::TYPE_INFORMATION), Some(&[1, 2, 3, 4][..]));
+    assert_eq!(EndpointData::decode(&announced), EndpointData::decode(&encode_endpoint(&plain)));
+    for octets in [&[][..], &[0xff; 4], &[0xff; 4000]] {
+        for id in [pid::TYPE_INFORMATION, pid::TYPE_INFORMATION | pid::MUST_UNDERSTAND] {
+            let announced = minimal(writer_guid(), |list| list.bytes(id, octets));
+            assert_eq!(EndpointData::decode(&announced).as_ref(), Ok(&plain));
+        }
+    }
+}
+
 /// A deleted endpoint's key comes as a GUID, as a key hash or as plain octets.
 #[test]
 fn keys_come_in_three_forms() {

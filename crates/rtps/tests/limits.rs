@@ -12,7 +12,7 @@ use rtps::message::StatusInfo;
 use rtps::qos::{History, Qos, Reliability};
 use rtps::{
     CreateEndpointError, EntityId, Event, GuidPrefix, Limits, Locator, LostReason, ParticipantConfig,
-    Statistics, WriteError, WriteSample,
+    Statistics, TYPE_INFORMATION_MAX, WriteError, WriteSample,
 };
 use world::{World, best_effort, durable, endpoint, number, numbers, reliable};
 
@@ -28,6 +28,22 @@ fn limited(limits: Limits) -> (World, usize) {
 
 fn counted(world: &mut World, host: usize) -> Statistics {
     world.participant(host).statistics()
+}
+
+/// Type information that no announcement could hold is refused when an endpoint is made.
+#[test]
+fn type_information_is_bounded() {
+    let (mut world, host) = limited(Limits::default());
+    let now = world.now;
+    for (octets, is_made) in [(TYPE_INFORMATION_MAX, true), (TYPE_INFORMATION_MAX + 1, false)] {
+        let config =
+            rtps::EndpointConfig { type_information: Some(vec![0; octets]), ..endpoint("t", &durable()) };
+        let made = world.participant(host).create_writer(now, config);
+        assert_eq!(made.is_ok(), is_made);
+        if let Err(error) = made {
+            assert_eq!(error, CreateEndpointError::TypeInformation { topic: "t".into(), octets });
+        }
+    }
 }
 
 /// A full table of participants that all answer refuses a further one, and takes it when one leaves.
