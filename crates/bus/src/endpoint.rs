@@ -15,6 +15,7 @@ use crate::config::EndpointRequest;
 use crate::core::Core;
 use crate::engine::{Hooks, is_bus_thread};
 use crate::sample::Matched;
+use crate::transport::Note;
 use crate::{CreateError, PublishError};
 
 /// One writer or reader of the machine.
@@ -207,6 +208,7 @@ impl Drop for Endpoint {
                 state.machine.delete_reader(now, self.entity);
             }
         });
+        self.core.engine.shared_memory.note(Note::Gone(self.guid()));
         if self.has_group {
             self.core.engine.leave_group(self.core.member.domain, &self.topic);
         }

@@ -48,6 +48,8 @@ pub struct BusStatistics {
     pub tcp_overflows: u64,
     /// TCP connections that this process refused: strangers, peers without the right certificate, or too many.
     pub tcp_refusals: u64,
+    /// How often this process was too slow to read another one's shared memory, which lost it some datagrams.
+    pub shared_memory_overruns: u64,
 }
 
 /// How it stands with the TCP connections of this process.

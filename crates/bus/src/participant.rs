@@ -142,7 +142,7 @@ impl ParticipantBuilder {
             default_unicast: place.user,
             announce_to: place.announce_to,
             reach: place.reach,
-            machine_address: None,
+            machine_address: place.shared_memory.as_ref().map(|shared| shared.address),
             partition_rule: self.partition_rule,
             fragment_size: self.fragment_size,
             limits: self.limits,
@@ -154,6 +154,7 @@ impl ParticipantBuilder {
             interfaces_v6: place.interfaces_v6,
             kinds: config.reach.kinds.clone(),
             tcp: place.tcp,
+            shared_memory: place.shared_memory,
         };
         let machine = rtps::Participant::new(config, node::clock::monotonic());
         let member = Arc::new(Member::new(prefix, domain, use_of, machine));
@@ -271,6 +272,7 @@ impl Participant {
             local_overflows: counters.local_overflows.load(Ordering::Relaxed),
             tcp_overflows: tcp.map_or(0, |tcp| tcp.overflows()),
             tcp_refusals: tcp.map_or(0, |tcp| tcp.refusals()),
+            shared_memory_overruns: counters.shared_memory_overruns.load(Ordering::Relaxed),
         }
     }
 
@@ -282,5 +284,10 @@ impl Participant {
     /// The UDP port at which this process receives user data.
     pub fn user_port(&self) -> u16 {
         self.core.engine.user_port()
+    }
+
+    /// Why this process has no shared memory; `None` when it has, or when no participant wanted it.
+    pub fn shared_memory_fault(&self) -> Option<&str> {
+        self.core.engine.shared_memory.fault()
     }
 }

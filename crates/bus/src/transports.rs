@@ -1,6 +1,7 @@
 //! Which transports a participant uses.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::TcpTransport;
 
@@ -15,6 +16,15 @@ pub struct Transports {
     /// Data by shared memory to Stillwatt processes of this machine that run as the same user. Discovery and
     /// acknowledgements stay with the other transports. Default on.
     pub shared_memory: bool,
+    /// Octets that the shared memory of each publisher holds before it overwrites the oldest, from 256 KiB to 64 MiB,
+    /// rounded up to a power of two. Used as data comes. Default 1 MiB.
+    pub shared_memory_bytes: usize,
+    /// How long the thread that reads shared memory looks for news before it sleeps; the longest wish of the process's
+    /// participants counts. It occupies a CPU meanwhile: only for processes with CPUs of their own. Default zero.
+    pub shared_memory_spin: Duration,
+    /// Other users, by number, whose processes may share memory with this participant: they can then read what it
+    /// publishes, and it reads what they publish. Default none.
+    pub shared_memory_users: Vec<u32>,
     /// Data by UDP multicast: subscribers listen to their topic's group, publishers send to it once instead of to three
     /// or more unicast addresses. Default on.
     pub multicast_data: bool,
@@ -31,6 +41,9 @@ impl Default for Transports {
             udp_v4: true,
             udp_v6: false,
             shared_memory: true,
+            shared_memory_bytes: 1 << 20,
+            shared_memory_spin: Duration::ZERO,
+            shared_memory_users: Vec::new(),
             multicast_data: true,
             tcp: None,
             interfaces: Vec::new(),

@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use rtps::{Datagram, EntityId, Event, GuidPrefix, Locator, LocatorKind, RawSample};
+use rtps::{Datagram, EntityId, Event, Guid, GuidPrefix, Locator, LocatorKind, MachineAddress, RawSample};
 use units::Instant;
 
 use super::{Engine, is_bus_thread, lock};
 use crate::event::ParticipantEvent;
 use crate::sample::Matched;
-use crate::transport::TcpUse;
+use crate::transport::{Note, SharedPlace, TcpUse};
 
 /// What is called with each sample of a reader.
 pub(crate) type Callback = Box<dyn FnMut(&RawSample) + Send>;
@@ -79,6 +79,10 @@ pub(crate) struct State {
     pub(crate) events_dropped: u64,
     /// Readers with samples for their callback, each once. The bus thread that adds one delivers before it rests.
     ready: VecDeque<EntityId>,
+    /// Where this process is, when the participant shares memory with others of the machine.
+    machine_address: Option<MachineAddress>,
+    /// Matches with writers of such processes, for the poll thread.
+    notes: Vec<Note>,
     is_sending: bool,
     /// Datagrams that are about to be sent.
     burst: Vec<Datagram>,
@@ -100,6 +104,8 @@ pub(crate) struct MemberPlace {
     pub(crate) kinds: Vec<LocatorKind>,
     /// Its TCP addresses are listened at and dialled as long as it lives.
     pub(crate) tcp: Option<TcpUse>,
+    /// How it shares memory with other processes of the machine, if it does.
+    pub(crate) shared_memory: Option<SharedPlace>,
 }
 
 impl MemberPlace {
@@ -133,6 +139,7 @@ impl Member {
         place: MemberPlace,
         machine: rtps::Participant,
     ) -> Self {
+        let machine_address = place.shared_memory.as_ref().map(|shared| shared.address);
         Self {
             prefix,
             domain,
@@ -145,6 +152,8 @@ impl Member {
                 events_dropped: 0,
                 ready: VecDeque::new(),
                 is_sending: false,
+                machine_address,
+                notes: Vec::new(),
                 burst: Vec::new(),
             }),
         }
@@ -185,6 +194,7 @@ impl Member {
     /// to come sends for all that come meanwhile.
     pub(crate) fn settle<'a>(&'a self, engine: &Arc<Engine>, mut state: MutexGuard<'a, State>) {
         state.take_events();
+        state.notes.drain(..).for_each(|note| engine.shared_memory.note(note));
         if !state.is_sending {
             state.is_sending = true;
             while state.take_burst() {
@@ -256,14 +266,16 @@ impl State {
                 _ => self.notify(reader),
             },
             Event::Acknowledged(writer) => self.notify(writer),
-            Event::Matched { local, .. } => {
+            Event::Matched { local, remote } => {
+                self.note_match(local, remote, true);
                 if let Some(entry) = self.endpoints.get_mut(&local) {
                     entry.matched.current += 1;
                     entry.matched.total += 1;
                 }
                 self.notify(local);
             }
-            Event::Unmatched { local, .. } => {
+            Event::Unmatched { local, remote } => {
+                self.note_match(local, remote, false);
                 if let Some(entry) = self.endpoints.get_mut(&local) {
                     entry.matched.current = entry.matched.current.saturating_sub(1);
                 }
@@ -277,6 +289,21 @@ impl State {
                 self.events_dropped += 1;
             }
             self.events.push_back(event);
+        }
+    }
+
+    /// Notes that a reader and a writer of another process of this machine have matched, or no longer match.
+    fn note_match(&mut self, local: EntityId, writer: Guid, is_matched: bool) {
+        let Some(here) = self.machine_address.filter(|_| writer.entity.is_writer()) else { return };
+        let reader = Guid::new(self.machine.guid().prefix, local);
+        if !is_matched {
+            self.notes.push(Note::Unmatched { reader, writer });
+            return;
+        }
+        let there = self.machine.machine_address_of(writer.prefix);
+        let shares = there.filter(|there| there.machine == here.machine && there.process != here.process);
+        if let Some(there) = shares {
+            self.notes.push(Note::Matched { reader, writer, process: there.process });
         }
     }
 

@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | `stw-bus-meta` | `ppoll` over the discovery sockets, until the next deadline | discovery and every timer |
 //! | `stw-bus-data` | `recvfrom` on the data socket | user data, delivered right there |
-//! | `stw-bus-local` | a condition variable | data between participants of this process |
+//! | `stw-bus-local` | `futex_waitv` over the rings it reads | data within the process and by shared memory |
 //! | `stw-bus-poll` | `epoll_wait` over everything else | multicast data, IPv6, connections, delivered right there |
 //!
 //! The last two only run once they are needed.
@@ -26,21 +26,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use node::thread::{JoinHandle, Role};
-use rtps::{GuidPrefix, Locator};
+use rtps::{EntityId, Guid, GuidPrefix, Locator};
 
 pub(crate) use member::{Callback, Hooks, Member, MemberPlace, State};
 pub(crate) use place::{Place, well_known_peers};
 pub(crate) use poller::{Interest, Poller, Source, Token};
 
 use crate::transport::{
-    Address, DomainSockets, DomainSocketsV6, Groups, InProcess, Multicast, Tcp, UdpSender, UdpV6, addresses,
-    bind_user,
+    Address, Bell, DomainSockets, DomainSocketsV6, Groups, InProcess, Multicast, Note, SharedMemory, Tcp,
+    UdpSender, UdpV6, addresses, bind_user,
 };
 use crate::{JoinError, Transports};
 
 const META: Role = Role::new("stw-bus-meta", "bus discovery and timers");
 const DATA: Role = Role::new("stw-bus-data", "bus user data");
-const LOCAL: Role = Role::new("stw-bus-local", "bus data within the process");
+const LOCAL: Role = Role::new("stw-bus-local", "bus data within the machine");
 const POLL: Role = Role::new("stw-bus-poll", "bus data by multicast and connections");
 
 /// The threads that the bus may start.
@@ -68,7 +68,10 @@ pub(crate) struct Engine {
     udp: UdpSender,
     user_port: u16,
     in_process: InProcess,
-    poller: Arc<Poller>,
+    pub(crate) shared_memory: Arc<SharedMemory>,
+    /// Wakes the local thread.
+    pub(crate) bell: Bell,
+    pub(crate) poller: Arc<Poller>,
     tcp: OnceLock<Arc<Tcp>>,
     udp_v6: OnceLock<UdpV6>,
     wake: OwnedFd,
@@ -85,6 +88,7 @@ pub(crate) struct Engine {
 pub(crate) struct Counters {
     pub(crate) send_failures: AtomicU64,
     pub(crate) local_overflows: AtomicU64,
+    pub(crate) shared_memory_overruns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -142,6 +146,7 @@ impl Engine {
         let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
             .map_err(|errno| fault("making an eventfd")(errno.into()))?;
         let poller = Poller::new().map_err(fault("making an epoll descriptor"))?;
+        let shared_memory = SharedMemory::new().map_err(fault("making an eventfd"))?;
         let receiver = udp.socket.try_clone().map_err(fault("sharing the data socket"))?;
         let engine = Arc::new(Self {
             members: RwLock::new(Arc::new([])),
@@ -149,6 +154,8 @@ impl Engine {
             udp,
             user_port,
             in_process: InProcess::default(),
+            shared_memory: Arc::new(shared_memory),
+            bell: Bell::default(),
             poller: Arc::new(poller),
             tcp: OnceLock::new(),
             udp_v6: OnceLock::new(),
@@ -238,7 +245,7 @@ impl Engine {
     }
 
     fn stop(&self) {
-        self.in_process.close();
+        self.bell.ring();
         self.poller.wake();
         self.wake();
         // The data thread blocks in recvfrom, and this ends that: an unconnected socket answers ENOTCONN, but wakes.
@@ -268,6 +275,7 @@ impl Engine {
     }
 
     pub(crate) fn remove_member(&self, prefix: GuidPrefix) {
+        self.shared_memory.note(Note::Gone(Guid::new(prefix, EntityId::PARTICIPANT)));
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         *members = members.iter().filter(|member| member.prefix != prefix).cloned().collect();
     }

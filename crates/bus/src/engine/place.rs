@@ -9,8 +9,8 @@ use rtps::{Locator, LocatorKind, Reach};
 
 use super::{Domain, DomainV6, Engine, Member, Source, lock};
 use crate::transport::{
-    Address, DomainSockets, DomainSocketsV6, GROUP, GROUP_V6, Tcp, TcpError, TcpTransport, TcpUse, UdpV6,
-    addresses, allowed,
+    Address, DomainSockets, DomainSocketsV6, GROUP, GROUP_V6, SharedMemory, SharedPlace, Tcp, TcpError,
+    TcpTransport, TcpUse, UdpV6, addresses, allowed,
 };
 use crate::{JoinError, Transports};
 
@@ -28,6 +28,8 @@ pub(crate) struct Place {
     pub(crate) interfaces_v6: Option<Vec<u32>>,
     /// Its use of TCP, for as long as it stays.
     pub(crate) tcp: Option<TcpUse>,
+    /// How it shares memory with other processes of the machine, if it does.
+    pub(crate) shared_memory: Option<SharedPlace>,
 }
 
 impl Engine {
@@ -56,6 +58,7 @@ impl Engine {
                 .then(|| usable.iter().filter_map(Address::v4).collect()),
             interfaces_v6: None,
             tcp: None,
+            shared_memory: SharedMemory::place(self, transports),
         };
         if transports.udp_v4 {
             self.place_udp_v4(domain, &mut place, &usable, transports.multicast_data);

@@ -44,10 +44,19 @@ impl Engine {
     }
 
     fn send_to(self: &Arc<Self>, member: &Member, to: &Locator, bytes: &[u8]) {
+        if to.kind == LocatorKind::SharedMemory {
+            if let Err(error) = self.shared_memory.own.send(to, bytes) {
+                self.note_failure(to, &error);
+            }
+            return;
+        }
         if self.in_process.reaches(to) {
             self.start_local_thread();
-            if self.in_process.send(to, bytes).is_err() {
-                self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
+            match self.in_process.send(to, bytes) {
+                Ok(()) => self.bell.ring(),
+                Err(_) => {
+                    self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
+                }
             }
             return;
         }
@@ -75,7 +84,7 @@ impl Engine {
         }
     }
 
-    fn start_local_thread(self: &Arc<Self>) {
+    pub(crate) fn start_local_thread(self: &Arc<Self>) {
         if self.has_local_thread.swap(true, Ordering::SeqCst) {
             return;
         }

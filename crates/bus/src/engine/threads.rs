@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use units::Instant;
 
 use super::Engine;
-use crate::transport::DomainSockets;
+use crate::transport::{DomainSockets, Reading};
 
 /// Larger than any UDP datagram.
 const DATAGRAM_BYTES: usize = 65_536;
@@ -28,12 +28,36 @@ pub(super) fn data(engine: &Arc<Engine>, socket: &UdpSocket) {
     }
 }
 
-/// Delivers what participants of this process send each other.
+/// Delivers what participants of this process send each other, and what other processes of the machine share.
 pub(super) fn local(engine: &Arc<Engine>) {
-    while let Some(parcel) = engine.in_process.receive() {
+    let mut reading = Reading::new();
+    let mut done = engine.bell.rung().wrapping_sub(1);
+    while !engine.is_stopping() {
+        // Nothing has come since the bell was rung last, unless it is rung again.
+        let rung = engine.bell.rung();
+        let mut is_idle = true;
+        if rung != done {
+            reading.take_changes(engine);
+            is_idle = deliver_parcels(engine);
+            if is_idle {
+                done = rung;
+            }
+        }
+        is_idle &= !reading.deliver(engine);
+        if is_idle {
+            reading.wait(&engine.bell, rung, engine.shared_memory.spin());
+        }
+    }
+}
+
+/// Delivers within the process; true when nothing is left.
+fn deliver_parcels(engine: &Arc<Engine>) -> bool {
+    for _ in 0..BURST {
+        let Some(parcel) = engine.in_process.receive() else { return true };
         engine.dispatch(None, Locator::IN_PROCESS, &parcel.bytes);
         engine.in_process.recycle(parcel);
     }
+    false
 }
 
 /// Receives discovery traffic and runs every timer.

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rtps::Locator;
 
 use super::Transport;
+use crate::engine::lock;
 
 /// A datagram on its way within the process.
 #[derive(Debug, Default)]
@@ -18,7 +19,6 @@ pub(crate) struct Parcel {
 struct Queue {
     parcels: VecDeque<Parcel>,
     spare: Vec<Parcel>,
-    is_closed: bool,
 }
 
 /// Datagrams waiting at most. Further ones are refused, as a full socket buffer would.
@@ -33,7 +33,6 @@ const SPARE_BYTES_MAX: usize = 128 << 10;
 pub(crate) struct InProcess {
     own: std::sync::RwLock<Vec<Locator>>,
     queue: Mutex<Queue>,
-    arrived: Condvar,
 }
 
 impl InProcess {
@@ -45,32 +44,18 @@ impl InProcess {
         self.own.write().unwrap_or_else(PoisonError::into_inner).retain(|own| !locators.contains(own));
     }
 
-    /// Waits for the next datagram; `None` when the transport was closed.
+    /// The next datagram, if there is one.
     pub(crate) fn receive(&self) -> Option<Parcel> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if queue.is_closed {
-                return None;
-            }
-            if let Some(parcel) = queue.parcels.pop_front() {
-                return Some(parcel);
-            }
-            queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
+        lock(&self.queue).parcels.pop_front()
     }
 
     /// Takes a parcel's buffer back.
     pub(crate) fn recycle(&self, mut parcel: Parcel) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         if queue.spare.len() < SPARE_MAX && parcel.bytes.capacity() <= SPARE_BYTES_MAX {
             parcel.bytes.clear();
             queue.spare.push(parcel);
         }
-    }
-
-    pub(crate) fn close(&self) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
-        self.arrived.notify_all();
     }
 }
 
@@ -80,15 +65,13 @@ impl Transport for InProcess {
     }
 
     fn send(&self, _to: &Locator, bytes: &[u8]) -> io::Result<()> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         if queue.parcels.len() >= PARCELS_MAX {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let mut parcel = queue.spare.pop().unwrap_or_default();
         parcel.bytes.extend_from_slice(bytes);
         queue.parcels.push_back(parcel);
-        drop(queue);
-        self.arrived.notify_one();
         Ok(())
     }
 }

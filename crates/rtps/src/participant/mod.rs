@@ -60,7 +60,7 @@ use crate::history::{RawSample, Refused};
 use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
-use crate::{EntityId, Guid, GuidPrefix, Locator, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
+use crate::{EntityId, Guid, GuidPrefix, Locator, MachineAddress, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
 
 /// A DDS participant: see the module text for how to drive it.
 #[derive(Debug)]
@@ -138,6 +138,11 @@ impl Participant {
     /// The remote participants known now.
     pub fn remote_participants(&self) -> impl Iterator<Item = &RemoteParticipant> {
         self.remote.participants.values()
+    }
+
+    /// Where on its machine a remote participant is, when it says so.
+    pub fn machine_address_of(&self, prefix: GuidPrefix) -> Option<MachineAddress> {
+        self.remote.participants.get(&prefix)?.data.machine_address
     }
 
     /// The remote writers known now, matched or not.

@@ -1,0 +1,84 @@
+//! The rings of this process's writers. May touch: shared memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rtps::{Guid, Locator};
+
+use super::mapping::{Mapping, Writable};
+use super::ring::Writer;
+use crate::engine::lock;
+use crate::transport::Transport;
+
+/// The ring of one writer.
+#[derive(Debug)]
+pub(crate) struct OwnRing {
+    memory: Arc<Mapping<Writable>>,
+    ring: Mutex<Writer<Arc<Mapping<Writable>>>>,
+    file: OwnedFd,
+}
+
+impl OwnRing {
+    pub(crate) fn create(bytes: usize) -> io::Result<Self> {
+        let (mapping, file) = Mapping::create(bytes)?;
+        let memory = Arc::new(mapping);
+        Ok(Self { ring: Mutex::new(Writer::new(Arc::clone(&memory))), memory, file })
+    }
+
+    /// The file by which readers map it.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Appends a datagram and wakes the readers, all by one system call.
+    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        lock(&self.ring).push(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        self.memory.wake_readers();
+        Ok(())
+    }
+}
+
+/// Rings of one process at most; the readers of further writers are sent to by UDP.
+const RINGS_MAX: usize = 256;
+
+/// The rings of this process's writers: those that another process has asked for.
+#[derive(Debug, Default)]
+pub(crate) struct OwnRings(RwLock<BTreeMap<Guid, Arc<OwnRing>>>);
+
+impl OwnRings {
+    pub(crate) fn get(&self, writer: Guid) -> Option<Arc<OwnRing>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&writer).cloned()
+    }
+
+    /// The writer's ring, made with an arena of so many bytes when there is none.
+    pub(crate) fn get_or_create(&self, writer: Guid, bytes: usize) -> io::Result<Arc<OwnRing>> {
+        if let Some(ring) = self.get(writer) {
+            return Ok(ring);
+        }
+        let mut rings = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if rings.len() >= RINGS_MAX {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        let ring = Arc::new(OwnRing::create(bytes)?);
+        rings.insert(writer, Arc::clone(&ring));
+        Ok(ring)
+    }
+
+    pub(crate) fn remove(&self, is_gone: impl Fn(Guid) -> bool) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|writer, _| !is_gone(*writer));
+    }
+}
+
+impl Transport for OwnRings {
+    fn reaches(&self, to: &Locator) -> bool {
+        to.as_shared_memory().is_some_and(|writer| self.get(writer).is_some())
+    }
+
+    /// To the readers of this machine of the writer that `to` names. Without a ring there are none any more.
+    fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()> {
+        let Some(writer) = to.as_shared_memory() else { return Err(io::ErrorKind::AddrNotAvailable.into()) };
+        self.get(writer).map_or(Ok(()), |ring| ring.send(bytes))
+    }
+}
