@@ -154,6 +154,7 @@ fn seed(target: &str, corpus: &Path) -> std::io::Result<()> {
     let with_length = match target {
         "message" => false,
         "participant" => true,
+        "profiles" => return seed_profiles(corpus),
         _ => return Ok(()),
     };
     let cases = workspace::root().join("tests/cases");
@@ -170,6 +171,17 @@ fn seed(target: &str, corpus: &Path) -> std::io::Result<()> {
                 .map(|path| path.file_stem().map(|name| name.to_string_lossy().into_owned()));
             let [Some(case), Some(file)] = name else { continue };
             fs::write(corpus.join(format!("seed-{case}-{file}")), content)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a target the XML files of the bus's tests to begin with.
+fn seed_profiles(corpus: &Path) -> std::io::Result<()> {
+    let folder = workspace::root().join("crates/bus/tests/fixtures/xml");
+    for file in fs::read_dir(folder)?.flatten().map(|file| file.path()) {
+        if let (Some("xml"), Some(name)) = (file.extension().and_then(|it| it.to_str()), file.file_stem()) {
+            fs::copy(&file, corpus.join(format!("seed-{}", name.display())))?;
         }
     }
     Ok(())

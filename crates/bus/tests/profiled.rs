@@ -1,5 +1,5 @@
 //! Participants, publishers and subscribers made as profiles say, over the real engine.
-#![allow(clippy::unwrap_used, reason = "test helpers: a failure here is a failed test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers: a failure here is a failed test")]
 
 mod case;
 
