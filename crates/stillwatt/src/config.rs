@@ -4,12 +4,13 @@
 //! [`Config::parse`] is pure; a mistake is reported with file, line, field and remedy.
 
 use std::io::Read as _;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
 use crate::report::{Exit, Failure};
+use crate::transport_choice::{TransportChoice, TransportName};
 
 /// The largest configuration file that is read.
 const BYTES_MAX: u64 = 1 << 20;
@@ -36,7 +37,37 @@ pub struct BusSection {
     #[serde(deserialize_with = "domain")]
     pub domain: Option<u32>,
     /// `peers = ["192.0.2.7"]`: hosts to look for participants on, for networks without multicast.
-    pub peers: Vec<Ipv4Addr>,
+    pub peers: Vec<IpAddr>,
+    /// `transports = ["udp", "shm", "tcp"]`: of `udp`, `udp6`, `shm` and `tcp`; by default UDP and shared memory, and TCP
+    /// where one of the next two settings is given.
+    pub transports: Vec<TransportName>,
+    /// `tcp_listen = ["0.0.0.0:7400"]`: where to accept TCP connections.
+    pub tcp_listen: Vec<SocketAddr>,
+    /// `tcp_connect = ["192.0.2.7:7400"]`: processes to connect to by TCP.
+    pub tcp_connect: Vec<SocketAddr>,
+    /// `tls_certificate = "node.pem"`: TCP is secured by TLS, and this is our certificate.
+    pub tls_certificate: Option<PathBuf>,
+    /// `tls_key = "node.key"`: its private key.
+    pub tls_key: Option<PathBuf>,
+    /// `tls_ca = "site.pem"`: the authority that the certificates of others must come from.
+    pub tls_ca: Option<PathBuf>,
+    /// `tls_server_name = "head.site"`: the name in the certificate of whom we connect to; by default the address.
+    pub tls_server_name: Option<String>,
+}
+
+impl BusSection {
+    /// What it says about transports.
+    pub fn transport(&self) -> TransportChoice {
+        TransportChoice {
+            transports: self.transports.clone(),
+            tcp_listen: self.tcp_listen.clone(),
+            tcp_connect: self.tcp_connect.clone(),
+            tls_certificate: self.tls_certificate.clone(),
+            tls_key: self.tls_key.clone(),
+            tls_ca: self.tls_ca.clone(),
+            tls_server_name: self.tls_server_name.clone(),
+        }
+    }
 }
 
 /// `[node]`: which machine is measured.
@@ -151,10 +182,14 @@ mod tests {
     /// Each field is read, and what is not said keeps its default.
     #[test]
     fn reads_every_field() {
-        let text = "[bus]\ndomain = 7\npeers = [\"192.0.2.7\"]\n[node]\nsimulated = \"xeon-8260-2s\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
+        let text = "[bus]\ndomain = 7\npeers = [\"192.0.2.7\"]\ntransports = [\"tcp\"]\ntcp_listen = [\"[::]:7\"]\ntls_key = \"k\"\n[node]\nsimulated = \"xeon-8260-2s\"\n[dashboard]\nport = 1\n[monitor]\nrecord = \"f\"\n";
         let config = Config::parse("site.toml", text).unwrap();
         assert_eq!(config.bus.domain, Some(7));
-        assert_eq!(config.bus.peers, [Ipv4Addr::new(192, 0, 2, 7)]);
+        assert_eq!(config.bus.peers, [IpAddr::from([192, 0, 2, 7])]);
+        let transport = config.bus.transport();
+        assert_eq!(transport.transports, [TransportName::Tcp]);
+        assert_eq!(transport.tcp_listen, ["[::]:7".parse().unwrap()]);
+        assert_eq!(transport.tls_key, Some(PathBuf::from("k")));
         assert_eq!(config.node.simulated.as_deref(), Some("xeon-8260-2s"));
         assert_eq!(config.dashboard.port, Some(1));
         assert_eq!(config.monitor.record, Some(PathBuf::from("f")));
@@ -177,6 +212,8 @@ mod tests {
         assert!(complaint("[dashboard]\nport = 70000\n").contains("line 2"));
         assert!(complaint("[bus]\ndomain = 233\n").contains("the highest is 232"));
         assert!(complaint("[bus]\npeers = [\"192.0.2\"]\n").contains("line 2"));
+        assert!(complaint("[bus]\ntransports = [\"tcp\", \"rdma\"]\n").contains("`udp6`"));
+        assert!(complaint("[bus]\ntcp_listen = [\"7400\"]\n").contains("line 2"));
         assert!(complaint("[bus\n").contains("line 1"));
         assert!(complaint("[bus]\ndomain = 1\ndomain = 2\n").contains("line 3"));
     }

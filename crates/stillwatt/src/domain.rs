@@ -1,12 +1,13 @@
 //! Which DDS domain is joined, and how it is found. Touches the network through `bus` when it joins.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use bus::Participant;
 use clap::Args;
 
 use crate::config::DOMAIN_MAX;
 use crate::report::{Exit, Failure};
+use crate::transport_choice::TransportChoice;
 
 /// The domain of a command.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,10 @@ pub struct DomainChoice {
     pub domain: Option<u32>,
     /// Also look for participants on this host, for networks without multicast; may be repeated
     #[arg(long, value_name = "ADDRESS")]
-    pub peer: Vec<Ipv4Addr>,
+    pub peer: Vec<IpAddr>,
+    /// How its participants are reached.
+    #[command(flatten)]
+    pub transport: TransportChoice,
 }
 
 impl DomainChoice {
@@ -28,9 +32,10 @@ impl DomainChoice {
     /// Joins it under a name for people.
     ///
     /// # Errors
-    /// When the domain cannot be joined.
+    /// When the transports contradict each other, or the domain cannot be joined.
     pub fn join(&self, name: &str) -> Result<Participant, Failure> {
-        let mut builder = Participant::builder().domain(self.number()).name(name);
+        let transports = self.transport.transports()?;
+        let mut builder = Participant::builder().domain(self.number()).name(name).transports(transports);
         for host in &self.peer {
             builder = builder.peer(*host, None);
         }

@@ -20,5 +20,6 @@ pub mod run_account;
 pub mod snapshot;
 pub mod state;
 pub mod station;
+pub mod transport_choice;
 pub mod view;
 pub mod web;

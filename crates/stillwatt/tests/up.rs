@@ -168,3 +168,30 @@ fn closed_output_ends_it() {
     assert_eq!(up.code(), Some(0));
     up.says("restored");
 }
+
+/// With TCP alone, set in the configuration file, everything works within the process, and a command that connects finds
+/// it, while one that looks by UDP does not.
+#[test]
+fn by_tcp_alone() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("by_tcp_alone.toml");
+    let text = format!("[bus]\ntransports = [\"tcp\"]\ntcp_listen = [\"127.0.0.1:{port}\"]\n");
+    std::fs::write(&config, text).unwrap();
+    let mut up = Up::start_in(
+        &["--simulated", "xeon-8260-2s", "--domain", "151", "--config", config.to_str().unwrap()],
+        &state("by-tcp-alone"),
+    );
+    assert_eq!(up.measured().simulated.as_deref(), Some("xeon-8260-2s"));
+    let found = |transport: &[&str]| {
+        let listing = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
+            .args(["bus", "ls", "--json", "--domain", "151"])
+            .args(transport)
+            .output()
+            .unwrap();
+        let listing: serde_json::Value = serde_json::from_slice(&listing.stdout).unwrap();
+        listing["participants"].as_array().unwrap().len()
+    };
+    let address = format!("127.0.0.1:{port}");
+    assert_eq!(found(&["--transports", "tcp", "--tcp-connect", &address]), 3);
+    assert_eq!(found(&["--transports", "udp"]), 0);
+}

@@ -83,6 +83,7 @@ fn station_config(arguments: &UpArguments, config: Config, state: Option<&PathBu
     }
     let mut domain = arguments.domain.clone();
     domain.domain = domain.domain.or(config.bus.domain);
+    domain.transport = domain.transport.or(config.bus.transport());
     domain.peer.extend(config.bus.peers);
     StationConfig {
         machine,
