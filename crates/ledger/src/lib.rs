@@ -4,6 +4,7 @@
 //! Pure: gives text and bytes; who calls it writes them. Touches nothing.
 
 mod csv;
+pub mod figure;
 mod record;
 mod table;
 
