@@ -4,7 +4,7 @@
 use ledger::figure::{Axis, Colour, Figure, Marker, ONE_COLUMN, Plot, Point, Series, Style};
 
 fn style(colour: Colour, marker: Marker) -> Style {
-    Style { colour, marker, is_quoted: false }
+    Style { colour, marker, is_open: false }
 }
 
 fn lines() -> Figure {
@@ -26,7 +26,7 @@ fn lines() -> Figure {
             },
             Series {
                 label: "quoted".into(),
-                style: Style { is_quoted: true, ..style(Colour::GREY, Marker::Diamond) },
+                style: Style { is_open: true, ..style(Colour::GREY, Marker::Diamond) },
                 points: points(40.0),
             },
         ]),

@@ -9,6 +9,7 @@ pub mod domain;
 pub mod dynamic_json;
 pub mod interrupt;
 pub mod known_types;
+mod lab;
 pub mod machine;
 pub mod monitor_role;
 pub mod node_role;

@@ -19,6 +19,7 @@ const BARS_SHARE: f64 = 0.82;
 /// A bar narrower than this has no number above it: they would run into each other.
 const VALUE_BAR_MIN: f64 = 13.0;
 const KEY_WIDTH: f64 = 18.0;
+const BAR_KEY_WIDTH: f64 = 10.0;
 
 /// The rectangle that data is drawn in.
 #[derive(Clone, Copy, Debug)]
@@ -106,15 +107,16 @@ fn heights(plot: &Plot) -> impl Iterator<Item = f64> + '_ {
 /// One entry a series, in rows; gives the base line after the last row.
 fn legend(marks: &mut Vec<Mark>, figure: &Figure, top: f64) -> f64 {
     let is_lines = matches!(figure.plot, Plot::Lines(_));
+    let key_width = if is_lines { KEY_WIDTH } else { BAR_KEY_WIDTH };
     let (mut x, mut y) = (MARGIN, top + 1.0);
     for series in series(&figure.plot) {
-        let width = KEY_WIDTH + 4.0 + font::width(&series.label, TICK_SIZE, false) + 12.0;
+        let width = key_width + 4.0 + font::width(&series.label, TICK_SIZE, false) + 12.0;
         if x > MARGIN && x + width > figure.size.0 - MARGIN {
             x = MARGIN;
             y += TICK_SIZE * 1.45;
         }
         key(marks, series, (x, y - TICK_SIZE * 0.33), is_lines);
-        let label = (x + KEY_WIDTH + 4.0, y);
+        let label = (x + key_width + 4.0, y);
         marks.push(text(label, series.label.clone(), TICK_SIZE, Anchor::Start, Colour::INK, false));
         x += width;
     }
@@ -128,23 +130,23 @@ fn key(marks: &mut Vec<Mark>, series: &Series, (x, y): (f64, f64), is_lines: boo
         marks.push(Mark::Line { points, stroke: line_stroke(series.style) });
         marker(marks, series.style, (x + KEY_WIDTH / 2.0, y));
     } else {
-        bar(marks, series.style, (x + KEY_WIDTH - 10.0, y - 3.2, x + KEY_WIDTH, y + 3.2));
+        bar(marks, series.style, (x, y - 3.2, x + BAR_KEY_WIDTH, y + 3.2));
     }
 }
 
 fn line_stroke(style: Style) -> Stroke {
-    Stroke { colour: style.colour, width: 1.4, is_dashed: style.is_quoted }
+    Stroke { colour: style.colour, width: 1.4, is_dashed: style.is_open }
 }
 
 fn bar(marks: &mut Vec<Mark>, style: Style, (left, top, right, bottom): (f64, f64, f64, f64)) {
     let outline = Some(Stroke::solid(style.colour, 0.8));
-    let fill = if style.is_quoted { Colour::WHITE } else { style.colour };
+    let fill = if style.is_open { Colour::WHITE } else { style.colour };
     marks.push(Mark::Shape { points: rectangle(left, top, right, bottom), fill, outline });
 }
 
 fn marker(marks: &mut Vec<Mark>, style: Style, (x, y): (f64, f64)) {
     let r = MARKER_RADIUS;
-    let fill = if style.is_quoted { Colour::WHITE } else { style.colour };
+    let fill = if style.is_open { Colour::WHITE } else { style.colour };
     let outline = Some(Stroke::solid(style.colour, 0.9));
     let points = match style.marker {
         Marker::None => return,
@@ -239,15 +241,13 @@ fn bars(marks: &mut Vec<Mark>, groups: &[String], all: &[Series], y: &Placed, ar
     for (group, name) in groups.iter().enumerate() {
         let middle = area.left + (group as f64 + 0.5) * space;
         tick_below(marks, area, middle, name.clone());
-        let here = |series: &Series| series.points.iter().copied().find(|point| is_group(point, group));
+        let belongs = |point: &Point| is_group(point, group) && y.has_place(point.y);
+        let here = |series: &Series| series.points.iter().copied().find(belongs);
         let present: Vec<_> =
             all.iter().filter_map(|series| here(series).map(|point| (series, point))).collect();
         let width = space * BARS_SHARE / all.len().max(1) as f64;
         let left = middle - width * present.len() as f64 / 2.0;
         for (index, (series, point)) in present.iter().enumerate() {
-            if !y.has_place(point.y) {
-                continue;
-            }
             let start = left + index as f64 * width;
             let (top, centre) = (y.place(point.y), start + width / 2.0);
             bar(marks, series.style, (start + width * 0.06, top, start + width * 0.94, area.bottom));

@@ -32,8 +32,8 @@ pub struct Style {
     pub colour: Colour,
     /// At each point of a line.
     pub marker: Marker,
-    /// Whether a line is dashed, and a bar only outlined: for what is quoted or computed, not measured here.
-    pub is_quoted: bool,
+    /// Whether a line is dashed, its markers open and a bar only outlined.
+    pub is_open: bool,
 }
 
 /// The shape at each point of a line.

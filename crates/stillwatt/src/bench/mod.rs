@@ -36,6 +36,7 @@ use network::Network;
 use options::Setting;
 use printout::Form;
 
+pub(crate) use command::LATENCY_USUAL;
 pub use options::BenchOptions;
 pub use program::PeerOptions;
 
@@ -84,6 +85,11 @@ impl Ground {
     /// Where processes are started.
     pub(crate) fn stage(&self) -> Stage<'_> {
         Stage { programs: &self.programs, network: &self.network, online: &self.online, domain: self.domain }
+    }
+
+    /// Who takes part.
+    pub(crate) fn contestants(&self) -> &[Contestant] {
+        &self.contestants
     }
 
     /// A record that has everything but the numbers.

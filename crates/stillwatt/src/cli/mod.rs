@@ -58,6 +58,9 @@ enum Command {
     /// Look at this machine: its sensors and what they say
     #[command(subcommand)]
     Node(node::NodeCommand),
+    /// Make the studies of published papers again, with this stack beside what they used
+    #[command(subcommand)]
+    Lab(crate::lab::LabCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -95,6 +98,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Bus(command) => bus::run(&command, &mut output),
         Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),
+        Command::Lab(command) => command.run(&mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
     }
