@@ -72,6 +72,7 @@ fn big_data() {
             "wan_addr",
             "sendBufferSize",
             "receiveBufferSize",
+            "maxMessageSize",
             "sendBufferSize",
             "receiveBufferSize",
             "defaultUnicastLocatorList",
@@ -180,6 +181,7 @@ fn every_element() {
     );
     assert_eq!(tls.server_name.as_deref(), Some("n1.example"));
     assert_eq!(participant.fragment_size(), 1200);
+    assert_eq!(participant.transports.shared_memory_bytes, 2 << 20);
     let qos = &profiles.writer("writer").unwrap().qos;
     assert_eq!((qos.reliability, qos.durability), (Reliability::Reliable, Durability::Volatile));
     assert_eq!(
@@ -202,7 +204,7 @@ fn every_element() {
         assert!(line.contains(&format!("<{name}")), "{finding}");
     }
     for name in
-        ["tmp_dh_file", "segment_size", "prefix", "allocation", "times", "userData", "requester", "qos"]
+        ["tmp_dh_file", "rtps_dump_file", "prefix", "allocation", "times", "userData", "requester", "qos"]
     {
         assert!(named.contains(&name), "{name}: {named:?}");
     }

@@ -94,7 +94,12 @@ fn add(
     match transport.family {
         TransportFamily::UdpV4 => all.udp_v4 = true,
         TransportFamily::UdpV6 => all.udp_v6 = true,
-        TransportFamily::SharedMemory => all.shared_memory = true,
+        TransportFamily::SharedMemory => {
+            all.shared_memory = true;
+            if let Some(bytes) = transport.segment_bytes {
+                all.shared_memory_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            }
+        }
         TransportFamily::TcpV4 => listen(all, transport, Ipv4Addr::UNSPECIFIED.into(), findings)?,
         TransportFamily::TcpV6 => listen(all, transport, Ipv6Addr::UNSPECIFIED.into(), findings)?,
     }

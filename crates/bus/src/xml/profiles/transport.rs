@@ -56,6 +56,8 @@ pub struct TransportProfile {
     pub interfaces: Vec<String>,
     /// The largest datagram, to which samples are cut; `None` leaves it to the bus.
     pub message_bytes_max: Option<u32>,
+    /// Octets of a publisher's shared memory; `None` leaves it to the bus.
+    pub segment_bytes: Option<u32>,
     /// TCP ports to accept connections on.
     pub listening_ports: Vec<u16>,
     /// How TCP connections are encrypted; `None` if they are not.
@@ -72,6 +74,7 @@ impl TransportProfile {
             family,
             interfaces: Vec::new(),
             message_bytes_max: None,
+            segment_bytes: None,
             listening_ports: Vec::new(),
             tls: None,
             multicast_data: false,
@@ -135,7 +138,7 @@ const SHM_ONLY: &[&str] =
 
 const BUFFER_WHY: &str = "the bus sizes its sockets itself";
 const CONNECTION_WHY: &str = "connections of this bus look after themselves";
-const SEGMENT_WHY: &str = "the shared memory of this bus grows with its samples";
+const SEGMENT_WHY: &str = "the shared memory of this bus looks after itself";
 
 pub(super) static TRANSPORT: Section<TransportProfile> = Section {
     attributes: &[],
@@ -146,20 +149,28 @@ pub(super) static TRANSPORT: Section<TransportProfile> = Section {
         (
             "interfaceWhiteList",
             Known::Each(|reader, transport, element| {
-                reader.section(&mut transport.interfaces, element, &WHITELIST)
+                reader.section(&mut transport.interfaces, element, &WHITELIST)?;
+                no_interfaces(reader, transport, element);
+                Ok(())
             }),
         ),
         (
             "interfaces",
             Known::Once(|reader, transport, element| {
-                reader.section(&mut transport.interfaces, element, &INTERFACES)
+                reader.section(&mut transport.interfaces, element, &INTERFACES)?;
+                no_interfaces(reader, transport, element);
+                Ok(())
             }),
         ),
         (
             "maxMessageSize",
-            Known::Once(|_, transport, element| {
-                let bytes = element.number_within(0, u32::MAX.into())?;
-                transport.message_bytes_max = u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+            Known::Once(|reader, transport, element| {
+                let bytes = element.number::<u32>()?;
+                if transport.family.is_udp() {
+                    transport.message_bytes_max = Some(bytes).filter(|bytes| *bytes > 0);
+                } else {
+                    reader.unsupported(element, "samples are only cut to fit UDP");
+                }
                 Ok(())
             }),
         ),
@@ -198,7 +209,18 @@ pub(super) static TRANSPORT: Section<TransportProfile> = Section {
         ("tcp_negotiation_timeout", Known::Unsupported(U32, CONNECTION_WHY)),
         ("keep_alive_thread", Known::Unsupported(THREAD, THREAD_WHY)),
         ("accept_thread", Known::Unsupported(THREAD, THREAD_WHY)),
-        ("segment_size", Known::Unsupported(U32, SEGMENT_WHY)),
+        (
+            "segment_size",
+            Known::Once(|reader, transport, element| {
+                let bytes = element.number::<u32>()?;
+                if !SEGMENT_BYTES.contains(&bytes) {
+                    let why = "a publisher's shared memory has 256 KiB to 64 MiB, and takes the nearest";
+                    reader.unsupported_value(element, &element.text.clone(), why);
+                }
+                transport.segment_bytes = Some(bytes.clamp(*SEGMENT_BYTES.start(), *SEGMENT_BYTES.end()));
+                Ok(())
+            }),
+        ),
         ("port_queue_capacity", Known::Unsupported(U32, SEGMENT_WHY)),
         ("healthy_check_timeout_ms", Known::Unsupported(U32, SEGMENT_WHY)),
         ("rtps_dump_file", Known::Unsupported(Shape::Text, "capture packets with tcpdump instead")),
@@ -207,6 +229,17 @@ pub(super) static TRANSPORT: Section<TransportProfile> = Section {
         ("reception_threads", Known::Unsupported(Shape::Group(&THREADS), THREAD_WHY)),
     ],
 };
+
+/// Bounds of [`crate::Transports::shared_memory_bytes`].
+const SEGMENT_BYTES: std::ops::RangeInclusive<u32> = (256 << 10)..=(64 << 20);
+
+/// Shared memory has no interfaces.
+fn no_interfaces(reader: &mut Reader, transport: &mut TransportProfile, element: &Element) {
+    if transport.family == TransportFamily::SharedMemory {
+        transport.interfaces.clear();
+        reader.unsupported(element, "shared memory uses no interface");
+    }
+}
 
 /// Entries by address, by name, or under either element.
 static WHITELIST: Section<Vec<String>> = Section {

@@ -68,6 +68,7 @@ fn transports_json(transports: &Transports) -> Json {
         "udp_v4": transports.udp_v4,
         "udp_v6": transports.udp_v6,
         "shared_memory": transports.shared_memory,
+        "shared_memory_bytes": transports.shared_memory_bytes,
         "multicast_data": transports.multicast_data,
         "tcp": transports.tcp.as_ref().map(|tcp| {
             json!({
@@ -95,6 +96,7 @@ fn transport_json(transport: &TransportProfile) -> Json {
         "type": transport.family.name(),
         "interfaces": transport.interfaces,
         "message_bytes_max": transport.message_bytes_max,
+        "segment_bytes": transport.segment_bytes,
         "listening_ports": transport.listening_ports,
         "tls": transport.tls.as_ref().map(tls_json),
         "line": transport.place.line,
