@@ -29,6 +29,11 @@ impl Request {
         Self { seconds: SMOKE_SECONDS, targets: Vec::new() }
     }
 
+    /// What the long test suite runs.
+    pub(crate) fn thorough() -> Self {
+        Self { seconds: SECONDS, targets: Vec::new() }
+    }
+
     /// Reads `[--seconds N] [TARGET]...`.
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self, String> {
         let mut request = Self { seconds: SECONDS, targets: Vec::new() };

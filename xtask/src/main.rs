@@ -5,6 +5,7 @@
 //! rules. Touches the file system below the workspace root and starts processes; the product never depends on it.
 
 mod fuzz;
+mod interop;
 mod setup;
 mod suite;
 mod tidy;
@@ -17,7 +18,9 @@ Usage: cargo xtask COMMAND
 
 Commands:
   setup         Install what the tests need: Debian packages, a Python environment, the Fast DDS peer
-  test          Set up, then run every check and test; prints a summary
+  test [--long] Set up, then run every check and test; prints a summary. --long: live peers 20 times, fuzzers 60 s
+  interop [--repeats N]
+                Run the tests with live peers 20 times and write docs/interop.md
   fuzz [--seconds N] [TARGET]...
                 Fuzz what reads bytes from outside, each target for 60 s
   tidy [--fix]  Check the project's own rules; --fix rewrites the generated lists of ARCHITECTURE.md
@@ -56,7 +59,10 @@ fn main() -> ExitCode {
                 Outcome::Unavailable
             }
         },
-        ["test"] => suite::run(),
+        ["test"] => suite::run(suite::Extent::Short),
+        ["test", "--long"] => suite::run(suite::Extent::Long),
+        ["interop"] => interop::run(None),
+        ["interop", "--repeats", repeats] => interop::run(Some(repeats)),
         ["fuzz", rest @ ..] => match fuzz::Request::parse(rest) {
             Ok(request) => fuzz::run(&request),
             Err(error) => {

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{Outcome, fuzz, setup, tidy, workspace};
+use crate::{Outcome, fuzz, interop, setup, tidy, workspace};
 
 /// What `cargo test` reported, gathered from its output.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -51,13 +51,27 @@ struct Stage {
     time: Duration,
 }
 
+/// How much is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Live peers twice, a few seconds of each fuzzer.
+    Short,
+    /// Live peers twenty times, a minute of each fuzzer.
+    Long,
+}
+
 /// Runs all stages and prints the summary.
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run(extent: Extent) -> Outcome {
     let mut stages = Vec::new();
     let mut tally = Tally::default();
     let skips = workspace::peers_dir().join("skips.txt");
     // Absent before the first run; a stale list would be reported as this run's.
     let _ = fs::remove_file(&skips);
+    interop::forget();
+    let (repeats, fuzzing) = match extent {
+        Extent::Short => ("2", fuzz::Request::smoke()),
+        Extent::Long => ("20", fuzz::Request::thorough()),
+    };
     let prepared =
         stage(&mut stages, "setup", || setup::run().map_err(|error| eprintln!("setup: {error}")).is_ok());
     stage(&mut stages, "format", || cargo(&["fmt", "--all", "--check"], &[]));
@@ -67,13 +81,14 @@ pub(crate) fn run() -> Outcome {
     });
     stage(&mut stages, "tests", || {
         // With the peers installed, a test that finds none is broken, not skipped.
-        let required: &[(&str, &str)] = if prepared { &[("STILLWATT_PEERS_REQUIRED", "1")] } else { &[] };
-        cargo_test(required, &mut tally).unwrap_or_else(|error| {
+        let required = [("STILLWATT_INTEROP_REPEATS", repeats), ("STILLWATT_PEERS_REQUIRED", "1")];
+        let environment = if prepared { &required[..] } else { &required[..1] };
+        cargo_test(environment, &mut tally).unwrap_or_else(|error| {
             eprintln!("cannot run cargo test: {error}");
             false
         })
     });
-    stage(&mut stages, "fuzz", || fuzz::run(&fuzz::Request::smoke()) == Outcome::Done);
+    stage(&mut stages, "fuzz", || fuzz::run(&fuzzing) == Outcome::Done);
     stage(&mut stages, "docs", || {
         cargo(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
     });

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use cell::{CELLS, Cell, Program};
 use extensible::exchanges;
-use peers::{Durability, Kind, Namespace, Reliability, Skip, skip};
+use peers::{Durability, Kind, Namespace, Reliability, Skip, record, repeats, skip};
 
 /// Writer and reader of each pair. The last two have no program of ours: they show that the peers themselves are sound.
 const PAIRS: [(Program, Program); 9] = [
@@ -53,11 +53,12 @@ fn matrix() {
     if let Some(reason) = missing() {
         return skip("interop::matrix", &reason);
     }
-    let runs: Vec<(Program, Program, &Cell)> =
-        PAIRS.iter().flat_map(|(writer, reader)| CELLS.iter().map(|cell| (*writer, *reader, cell))).collect();
-    assert_eq!(runs.len(), PAIRS.len() * CELLS.len(), "every cell of the matrix runs");
+    let once = || PAIRS.iter().flat_map(|(writer, reader)| CELLS.iter().map(|cell| (*writer, *reader, cell)));
+    let runs: Vec<(Program, Program, &Cell)> = (0..repeats()).flat_map(|_| once()).collect();
+    assert_eq!(runs.len(), PAIRS.len() * CELLS.len() * repeats(), "every cell of the matrix runs");
     run_all(&runs, |(writer, reader, cell)| {
         let result = cell.run(*writer, *reader);
+        record(writer, reader, cell.name, result.is_ok());
         (format!("{writer} -> {reader}, {}", cell.name), result)
     });
 }
@@ -65,14 +66,14 @@ fn matrix() {
 /// Runs all, [`WORKERS`] at a time, prints each result, and fails when one did.
 fn run_all<T: Sync>(runs: &[T], run: impl Fn(&T) -> (String, Result<(), String>) + Sync) {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let record = |result| results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+    let keep = |result| results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some(input) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (name, result) = run(input);
                     println!("{name}: {}", result.as_ref().map_or_else(String::as_str, |()| "ok"));
-                    record(result);
+                    keep(result);
                 }
             });
         }
@@ -90,8 +91,11 @@ fn extensible_types() {
     if let Some(reason) = missing() {
         return skip("interop::extensible_types", &reason);
     }
-    run_all(&exchanges(), |exchange| {
-        (exchange.to_string(), exchange.run().map_err(|problem| format!("{exchange}: {problem}")))
+    let runs: Vec<_> = (0..repeats()).flat_map(|_| exchanges()).collect();
+    run_all(&runs, |exchange| {
+        let result = exchange.run();
+        record(exchange.writer, exchange.reader, &exchange.what(), result.is_ok());
+        (exchange.to_string(), result.map_err(|problem| format!("{exchange}: {problem}")))
     });
 }
 
@@ -136,7 +140,7 @@ fn disposals() {
         (Program::FastDds3, Program::Stillwatt),
         (Program::Stillwatt, Program::FastDds3),
     ];
-    for (writer, reader) in pairs {
+    for (writer, reader) in (0..repeats()).flat_map(|_| pairs) {
         let namespace = Namespace::create().unwrap();
         let topic = "interop/disposals";
         let reliable =
@@ -148,6 +152,7 @@ fn disposals() {
         let (subscriber, publisher) = (subscriber.finish(), publisher.stop());
         let mut keys = subscriber.disposed();
         keys.sort_unstable();
+        record(writer, reader, "disposals, keyed", keys == [0, 1, 2]);
         assert_eq!(keys, [0, 1, 2], "{writer} -> {reader}: {subscriber:?} {publisher:?}");
     }
 }

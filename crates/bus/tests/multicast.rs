@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use cell::Program;
-use peers::{Kind, Namespace, Peer, Reliability, skip};
+use peers::{Kind, Namespace, Peer, Reliability, record, repeats, skip};
 use serde_json::Value;
 
 const DOMAIN: u32 = 36;
@@ -84,7 +84,10 @@ fn data_goes_to_the_group() {
         let has = |program| *writer == program || *reader == program;
         !has(Program::FastDds3) || has(Program::Stillwatt)
     };
-    pairs.filter(is_meant).for_each(|(writer, reader)| pair(writer, reader));
+    let pairs: Vec<_> = pairs.filter(is_meant).collect();
+    for (writer, reader) in (0..repeats()).flat_map(|_| pairs.clone()) {
+        pair(writer, reader);
+    }
 }
 
 fn pair(writer: Program, reader: Program) {
@@ -119,6 +122,8 @@ fn pair(writer: Program, reader: Program) {
     let finished: Vec<_> = subscribers.into_iter().map(peers::Running::finish).collect();
     let publisher = publisher.stop();
     let heard = bystander.heard();
+    let is_complete = finished.iter().all(|subscriber| subscriber.samples().len() == SAMPLES as usize);
+    record(writer, reader, "multicast data, four subscribers", is_complete && heard >= u64::from(SAMPLES));
     println!("{writer} -> {reader}: the group heard {heard} messages");
     for subscriber in &finished {
         assert_eq!(

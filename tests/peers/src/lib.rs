@@ -6,8 +6,10 @@
 
 mod namespace;
 mod peer;
+mod record;
 mod skip;
 
 pub use namespace::{Link, Namespace};
 pub use peer::{Durability, Finished, Kind, Peer, Reliability, Running, StartPeerError};
+pub use record::{record, repeats};
 pub use skip::{Skip, skip};

@@ -21,10 +21,7 @@ pub(crate) struct Exchange {
 
 impl fmt::Display for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writer, reader, kind, representation, announces_type, is_old } = self;
-        write!(f, "{writer} -> {reader}, {kind:?} in {representation}")?;
-        f.write_str(if *announces_type { ", type announced" } else { "" })?;
-        f.write_str(if *is_old { ", older version" } else { "" })
+        write!(f, "{} -> {}, {}", self.writer, self.reader, self.what())
     }
 }
 
@@ -62,6 +59,13 @@ pub(crate) fn exchanges() -> Vec<Exchange> {
 const WRITTEN: u32 = 7;
 
 impl Exchange {
+    /// What is exchanged, whoever does.
+    pub(crate) fn what(&self) -> String {
+        let announced = if self.announces_type { ", type announced" } else { "" };
+        let old = if self.is_old { ", older version" } else { "" };
+        format!("{:?} in {}{announced}{old}", self.kind, self.representation)
+    }
+
     /// Runs it in a network of its own.
     pub(crate) fn run(&self) -> Result<(), String> {
         let namespace = Namespace::create().map_err(|reason| reason.to_string())?;
