@@ -282,19 +282,26 @@ def subscribe(options, participant, topic):
     deadline = time.monotonic() + options.timeout
     received, disposed = 0, set()
     disposed_wanted = min(3, options.count) if options.dispose else 0
+
+    def note_disposal(sample, key):
+        if sample.sample_info.instance_state == InstanceState.NotAliveDisposed and key not in disposed:
+            disposed.add(key)
+            say(disposed=key)
+
     while received < options.count or len(disposed) < disposed_wanted:
         if time.monotonic() >= deadline:
             return 3
         status.poll()
         for sample in reader.take(N=64):
             if isinstance(sample, InvalidSample):
-                if sample.sample_info.instance_state == InstanceState.NotAliveDisposed:
-                    disposed.add(sample.key_sample.id)
-                    say(disposed=sample.key_sample.id)
+                note_disposal(sample, sample.key_sample.id)
                 continue
             received += 1
-            # Cyclone gives the instance's present state, which may already be that of a later dispose.
+            # Cyclone gives the instance's present state, which may already be that of a later dispose. It then tells of
+            # the dispose in no other way.
             say(**describe(sample), state="alive")
+            if hasattr(sample, "id"):
+                note_disposal(sample, sample.id)
         time.sleep(0.002)
     return 0
 
