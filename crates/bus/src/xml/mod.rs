@@ -9,6 +9,7 @@ pub mod profiles;
 pub mod read;
 mod scan;
 mod section;
+pub mod type_library;
 mod value;
 
 pub use document::{Document, Root};
@@ -19,3 +20,4 @@ pub use locator::{Host, LocatorFamily, ProfileLocator};
 pub use profiles::{
     EndpointProfile, LookupError, ParticipantProfile, ProfileKind, Profiles, TopicProfile, TransportProfile,
 };
+pub use type_library::{TypeLookupError, Types};

@@ -250,7 +250,11 @@ pub(crate) fn unknown(
 }
 
 /// The known name that is written most alike, or all of them.
-fn hint(written: &str, known: impl Iterator<Item = &'static str>, show: fn(&str) -> String) -> String {
+pub(crate) fn hint<'a>(
+    written: &str,
+    known: impl Iterator<Item = &'a str>,
+    show: fn(&str) -> String,
+) -> String {
     let mut known: Vec<&str> = known.collect();
     if known.is_empty() {
         return "remove it".into();

@@ -82,11 +82,17 @@ pub enum CdrError {
         /// The code point to write, or the octet found.
         code: u32,
     },
-    /// A string that is not UTF-8.
-    #[error("a string is not UTF-8 from its octet {valid_up_to} on")]
+    /// A string that is not UTF-8, or a wide one that is not UTF-16.
+    #[error("a string is not UTF-8, or a wide string not UTF-16, from its octet {valid_up_to} on")]
     StringEncoding {
         /// How many of its first octets are valid.
         valid_up_to: usize,
+    },
+    /// A map with a key twice.
+    #[error("a map of {pairs} pairs has a key twice")]
+    MapKeys {
+        /// How many pairs it has.
+        pairs: usize,
     },
     /// A string with a zero octet inside, or without one at its end.
     #[error("a string must end with a zero octet and have none inside")]

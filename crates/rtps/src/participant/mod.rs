@@ -60,7 +60,10 @@ use crate::history::{RawSample, Refused};
 use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
-use crate::{EntityId, Guid, GuidPrefix, Locator, MachineAddress, SequenceNumber, Statistics, VENDOR_STILLWATT, VendorId};
+use crate::{
+    EntityId, Guid, GuidPrefix, Locator, MachineAddress, SequenceNumber, Statistics, VENDOR_STILLWATT,
+    VendorId,
+};
 
 /// A DDS participant: see the module text for how to drive it.
 #[derive(Debug)]

@@ -1,7 +1,12 @@
 //! CDR of values of types known at run time: the same octets as the derived types (DDS-XTypes 7.4). Pure.
 
-use super::{DynamicValue, Member, StructType, Type, Value, element_count};
+use super::compound::{
+    decode_float128, decode_held, decode_map, decode_wide, encode_float128, encode_held, encode_map,
+    encode_wide,
+};
+use super::{DynamicValue, Member, StructType, Type, UnionValue, Value, element_count};
 use crate::cdr::{Cdr, CdrError, Decoder, Encoder, Extensibility, check_length};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,6 +19,7 @@ impl Value {
     /// When it is not of the type, exceeds a bound, or has no encoding.
     pub fn encode(&self, ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
         self.check(ty)?;
+        let ty = ty.resolved();
         match self {
             Self::Bool(value) => value.encode(encoder),
             Self::Int8(value) => value.encode(encoder),
@@ -21,13 +27,22 @@ impl Value {
             Self::Int32(value) => value.encode(encoder),
             Self::Int64(value) => value.encode(encoder),
             Self::Uint8(value) => value.encode(encoder),
-            Self::Uint16(value) => value.encode(encoder),
-            Self::Uint32(value) | Self::Enum(value) => value.encode(encoder),
+            Self::Uint16(value) | Self::Char16(value) => value.encode(encoder),
+            Self::Uint32(value) => value.encode(encoder),
             Self::Uint64(value) => value.encode(encoder),
             Self::Float32(value) => value.encode(encoder),
             Self::Float64(value) => value.encode(encoder),
             Self::Char8(value) => value.encode(encoder),
             Self::String(value) => value.encode(encoder),
+            Self::Float128(octets) => {
+                encode_float128(*octets, encoder);
+                Ok(())
+            }
+            Self::WString(text) => encode_wide(text, encoder),
+            Self::Map(pairs) => encode_map(pairs, ty, encoder),
+            Self::Enum(value) => encode_held(u64::from(*value), ty.size_min(), encoder),
+            Self::Bits(bits) => encode_held(*bits, ty.size_min(), encoder),
+            Self::Union(value) => value.encode(encoder),
             Self::Bytes(bytes) => {
                 if matches!(ty, Type::Sequence { .. }) {
                     encoder.write_length(bytes.len())?;
@@ -46,7 +61,7 @@ impl Value {
     /// # Errors
     /// When the octets are no value of the type.
     pub fn decode(ty: &Type, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
-        Ok(match ty {
+        Ok(match ty.resolved() {
             Type::Bool => Self::Bool(Cdr::decode(decoder)?),
             Type::Byte | Type::Uint8 => Self::Uint8(Cdr::decode(decoder)?),
             Type::Int8 => Self::Int8(Cdr::decode(decoder)?),
@@ -59,7 +74,17 @@ impl Value {
             Type::Float32 => Self::Float32(Cdr::decode(decoder)?),
             Type::Float64 => Self::Float64(Cdr::decode(decoder)?),
             Type::Char8 => Self::Char8(Cdr::decode(decoder)?),
-            Type::Enum(_) => Self::Enum(Cdr::decode(decoder)?),
+            Type::Float128 => Self::Float128(decode_float128(decoder)?),
+            Type::Char16 => Self::Char16(Cdr::decode(decoder)?),
+            Type::Enum(named) => {
+                let number = decode_held(named.holder().size_min(), decoder)?;
+                Self::Enum(u32::try_from(number).unwrap_or(u32::MAX))
+            }
+            Type::Bitmask(named) => Self::Bits(decode_held(named.holder().size_min(), decoder)?),
+            Type::Bitset(named) => Self::Bits(decode_held(named.holder().size_min(), decoder)?),
+            Type::WString { max } => Self::WString(decode_wide(*max, decoder)?),
+            Type::Map { key, value, max } => decode_map(key, value, *max, decoder)?,
+            Type::Union(named) => Self::Union(Box::new(UnionValue::decode(named, decoder)?)),
             Type::String { max } => {
                 let text = decoder.read_string()?;
                 max.map_or(Ok(()), |max| check_length(text.len(), max))?;
@@ -74,12 +99,14 @@ impl Value {
                 decode_list(element, element_count(dimensions), decoder)
             })?,
             Type::Struct(structure) => Self::Struct(DynamicValue::decode(structure, decoder)?),
+            // A resolved type is no alias.
+            Type::Alias(_) => Self::Absent,
         })
     }
 
     /// As [`Cdr::encode_key_part`].
     fn encode_key_part(&self, ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
-        match (ty, self) {
+        match (ty.resolved(), self) {
             (Type::Struct(structure), Self::Struct(value)) => {
                 self.check(ty)?;
                 value.encode_members(encoder, Self::encode_key_part, |member| structure.is_key_part(member))
@@ -90,7 +117,7 @@ impl Value {
 
     /// As [`Cdr::decode_key_part`].
     fn decode_key_part(ty: &Type, decoder: &mut Decoder<'_>) -> Result<Self, CdrError> {
-        match ty {
+        match ty.resolved() {
             Type::Struct(structure) => {
                 let is_part = |member: &Member| structure.is_key_part(member);
                 decode_members(structure, decoder, Self::decode_key_part, is_part).map(Self::Struct)

@@ -1,137 +1,11 @@
-//! Structs and enums known at run time, checked when made. Pure.
+//! Structs known at run time (DDS-XTypes 7.2.2.4.5.4), checked when made. Pure.
 
-use super::{Type, Value};
+use super::{Type, TypeError, Value};
 use crate::cdr::{Extensibility, Extent, MEMBER_ID_MAX, MemberHeader, NESTING_MAX};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-/// A type that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TypeError {
-    /// A struct without members, or an enum without enumerators.
-    #[error("type {name} has no members: add one, plain CDR cannot carry it")]
-    Empty {
-        /// The type.
-        name: String,
-    },
-    /// A name is used twice, or is empty.
-    #[error("type {name} has more than one member \"{member}\", or one without a name: rename it")]
-    MemberName {
-        /// The type.
-        name: String,
-        /// The name in question.
-        member: String,
-    },
-    /// A member's identifier is used twice or too large.
-    #[error(
-        "{name}.{member} has the identifier {id:#x}, which is above {MEMBER_ID_MAX:#x} or another's: change it"
-    )]
-    MemberId {
-        /// The type.
-        name: String,
-        /// The member.
-        member: String,
-        /// Its identifier.
-        id: u32,
-    },
-    /// A member of a key that may be absent.
-    #[error("{name}.{member} is a key member and optional: make it one of the two")]
-    KeyOptional {
-        /// The type.
-        name: String,
-        /// The member.
-        member: String,
-    },
-    /// Two enumerators have the same number.
-    #[error("enum {name} gives the number {value} twice: change one")]
-    EnumeratorValue {
-        /// The type.
-        name: String,
-        /// The number.
-        value: u32,
-    },
-    /// An array with no dimension, or a dimension of zero.
-    #[error("{name}.{member} is an array of no elements: every dimension must be 1 or more")]
-    ArrayEmpty {
-        /// The type.
-        name: String,
-        /// The member.
-        member: String,
-    },
-    /// The part of fixed size is too large.
-    #[error(
-        "type {name} has a fixed part above {} octets: use sequences instead of large arrays",
-        StructType::SIZE_FIXED_MAX
-    )]
-    TooLarge {
-        /// The type.
-        name: String,
-    },
-    /// Nested too deep.
-    #[error("type {name} is nested deeper than {NESTING_MAX} levels")]
-    TooDeep {
-        /// The type.
-        name: String,
-    },
-}
-
-/// A named number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnumType {
-    name: String,
-    literals: Vec<(String, u32)>,
-}
-
-impl EnumType {
-    /// An enum from its enumerators in order of declaration; the first is the default value.
-    ///
-    /// # Errors
-    /// When there is none, or a name or number is used twice.
-    pub fn new(name: impl Into<String>, literals: Vec<(String, u32)>) -> Result<Arc<Self>, TypeError> {
-        let name = name.into();
-        if literals.is_empty() {
-            return Err(TypeError::Empty { name });
-        }
-        let (mut names, mut values) = (BTreeSet::new(), BTreeSet::new());
-        for (literal, value) in &literals {
-            if literal.is_empty() || !names.insert(literal.as_str()) {
-                return Err(TypeError::MemberName { name, member: literal.clone() });
-            }
-            if !values.insert(*value) {
-                return Err(TypeError::EnumeratorValue { name, value: *value });
-            }
-        }
-        Ok(Self::of_derived(name, literals))
-    }
-
-    /// An enum that the compiler has checked.
-    #[doc(hidden)]
-    pub fn of_derived(name: impl Into<String>, literals: Vec<(String, u32)>) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), literals })
-    }
-
-    /// The type's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Names and numbers in order of declaration.
-    pub fn literals(&self) -> &[(String, u32)] {
-        &self.literals
-    }
-
-    /// The name of a number, if it has one.
-    pub fn literal(&self, value: u32) -> Option<&str> {
-        self.literals.iter().find(|(_, number)| *number == value).map(|(name, _)| name.as_str())
-    }
-
-    /// The number of a name, if it is one.
-    pub fn value(&self, literal: &str) -> Option<u32> {
-        self.literals.iter().find(|(name, _)| name == literal).map(|(_, number)| *number)
-    }
-}
 
 /// A part of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +36,11 @@ impl Member {
 pub struct StructType {
     name: String,
     extensibility: Extensibility,
+    base: Option<Arc<StructType>>,
+    /// Those of the base come first.
     members: Vec<Member>,
+    /// The fewest octets of a value.
+    size_min: usize,
     /// Octets that its parts of fixed size take.
     size_fixed: usize,
     depth: u32,
@@ -190,14 +68,59 @@ impl StructType {
         extensibility: Extensibility,
         members: Vec<Member>,
     ) -> Result<Arc<Self>, TypeError> {
-        let structure = Self::of_derived(name, extensibility, members);
-        let name = structure.name.clone();
-        if structure.members.is_empty() {
-            return Err(TypeError::Empty { name });
+        Self::checked(Self::build(name.into(), extensibility, None, members))
+    }
+
+    /// A struct that has the members of another one, and after them its own. It is as extensible as that.
+    ///
+    /// # Errors
+    /// As [`StructType::new`]; its own members may be none.
+    pub fn derived(
+        name: impl Into<String>,
+        base: &Arc<Self>,
+        own: Vec<Member>,
+    ) -> Result<Arc<Self>, TypeError> {
+        let members = base.members.iter().cloned().chain(own).collect();
+        Self::checked(Self::build(name.into(), base.extensibility, Some(Arc::clone(base)), members))
+    }
+
+    /// A struct that the compiler has checked.
+    #[doc(hidden)]
+    pub fn of_derived(
+        name: impl Into<String>,
+        extensibility: Extensibility,
+        members: Vec<Member>,
+    ) -> Arc<Self> {
+        Arc::new(Self::build(name.into(), extensibility, None, members))
+    }
+
+    fn build(
+        name: String,
+        extensibility: Extensibility,
+        base: Option<Arc<Self>>,
+        members: Vec<Member>,
+    ) -> Self {
+        let fixed = members.iter().map(|member| member.ty.size_fixed());
+        let size_fixed = fixed.fold(0, usize::saturating_add);
+        let depth = members.iter().map(|member| member.ty.depth()).max().unwrap_or(0).saturating_add(1);
+        let sizes = members.iter().map(|member| if member.is_optional { 1 } else { member.ty.size_min() });
+        let whole = sizes.fold(0, usize::saturating_add);
+        let size_min = match extensibility {
+            Extensibility::Final => whole,
+            Extensibility::Appendable => whole.min(4),
+            Extensibility::Mutable => 4,
+        };
+        Self { name, extensibility, base, members, size_min, size_fixed, depth }
+    }
+
+    fn checked(self) -> Result<Arc<Self>, TypeError> {
+        let name = || self.name.clone();
+        if self.members.is_empty() {
+            return Err(TypeError::Empty { name: name() });
         }
         let (mut names, mut ids) = (BTreeSet::new(), BTreeSet::new());
-        for (id, member) in structure.identified() {
-            let in_member = || (name.clone(), member.name.clone());
+        for (id, member) in self.identified() {
+            let in_member = || (name(), member.name.clone());
             if member.name.is_empty() || !names.insert(member.name.as_str()) {
                 let (name, member) = in_member();
                 return Err(TypeError::MemberName { name, member });
@@ -210,31 +133,17 @@ impl StructType {
                 let (name, member) = in_member();
                 return Err(TypeError::KeyOptional { name, member });
             }
-            if has_empty_array(&member.ty, NESTING_MAX) {
-                let (name, member) = in_member();
-                return Err(TypeError::ArrayEmpty { name, member });
-            }
+            check_parts(&member.ty, &self.name, &member.name)?;
         }
-        if structure.depth > NESTING_MAX {
-            return Err(TypeError::TooDeep { name });
-        }
-        if structure.size_fixed > Self::SIZE_FIXED_MAX {
-            return Err(TypeError::TooLarge { name });
-        }
-        Ok(structure)
+        let bases = core::iter::successors(self.base.as_ref(), |base| base.base.as_ref()).count();
+        let depth = self.depth.max(u32::try_from(bases).unwrap_or(u32::MAX));
+        check_measure(&self.name, self.size_fixed, depth)?;
+        Ok(Arc::new(self))
     }
 
-    /// A struct that the compiler has checked.
-    #[doc(hidden)]
-    pub fn of_derived(
-        name: impl Into<String>,
-        extensibility: Extensibility,
-        members: Vec<Member>,
-    ) -> Arc<Self> {
-        let fixed = members.iter().map(|member| member.ty.size_fixed());
-        let size_fixed = fixed.fold(0, usize::saturating_add);
-        let depth = members.iter().map(|member| member.ty.depth()).max().unwrap_or(0).saturating_add(1);
-        Arc::new(Self { name: name.into(), extensibility, members, size_fixed, depth })
+    /// What it extends.
+    pub fn base(&self) -> Option<&Arc<Self>> {
+        self.base.as_ref()
     }
 
     /// How it may change.
@@ -250,6 +159,11 @@ impl StructType {
             next = id.saturating_add(1);
             (id, member)
         })
+    }
+
+    /// The members that the base does not have, with their identifiers.
+    pub fn own_identified(&self) -> impl Iterator<Item = (u32, &Member)> {
+        self.identified().skip(self.base.as_ref().map_or(0, |base| base.members.len()))
     }
 
     /// The type's name, by which readers and writers match.
@@ -298,16 +212,7 @@ impl StructType {
     }
 
     pub(crate) fn size_min(&self) -> usize {
-        let whole = || {
-            let sizes =
-                self.members.iter().map(|member| if member.is_optional { 1 } else { member.ty.size_min() });
-            sizes.fold(0, usize::saturating_add)
-        };
-        match self.extensibility {
-            Extensibility::Final => whole(),
-            Extensibility::Appendable => whole().min(4),
-            Extensibility::Mutable => 4,
-        }
+        self.size_min
     }
 
     pub(crate) fn size_fixed(&self) -> usize {
@@ -342,14 +247,34 @@ impl StructType {
     }
 }
 
-/// Whether an array without elements is anywhere in the type outside structs, which were checked when made. Beyond
-/// `levels` the search ends: such a type is refused as too deep.
-fn has_empty_array(ty: &Type, levels: u32) -> bool {
-    match ty {
-        Type::Array { dimensions, .. } if dimensions.is_empty() || dimensions.contains(&0) => true,
-        Type::Array { element, .. } | Type::Sequence { element, .. } if levels > 0 => {
-            has_empty_array(element, levels - 1)
-        }
-        _ => false,
+/// Refuses a type that would be too deep or too large to hold.
+pub(super) fn check_measure(name: &str, size_fixed: usize, depth: u32) -> Result<(), TypeError> {
+    if depth > NESTING_MAX {
+        return Err(TypeError::TooDeep { name: name.into() });
     }
+    if size_fixed > StructType::SIZE_FIXED_MAX {
+        return Err(TypeError::TooLarge { name: name.into() });
+    }
+    Ok(())
+}
+
+/// Refuses arrays without elements and maps with keys that have no order. Named types were checked when made.
+pub(super) fn check_parts(ty: &Type, name: &str, member: &str) -> Result<(), TypeError> {
+    let mut inner = ty;
+    // A type that is nested deeper is refused as too deep.
+    for _ in 0..=NESTING_MAX {
+        inner = match inner {
+            Type::Array { dimensions, .. } if dimensions.is_empty() || dimensions.contains(&0) => {
+                return Err(TypeError::ArrayEmpty { name: name.into(), member: member.into() });
+            }
+            Type::Map { key, .. } if !key.is_map_key() => {
+                let ty = alloc::format!("{key}");
+                return Err(TypeError::MapKey { name: name.into(), member: member.into(), ty });
+            }
+            Type::Array { element, .. } | Type::Sequence { element, .. } => element,
+            Type::Map { value, .. } => value,
+            _ => return Ok(()),
+        };
+    }
+    Ok(())
 }

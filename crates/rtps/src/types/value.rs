@@ -1,10 +1,11 @@
 //! Values of types known at run time. Pure.
 
-use super::{Member, StructType, Type, element_count};
+use super::{Member, StructType, Type, UnionValue, element_count};
 use crate::cdr::{
     CdrError, Encapsulation, Extent, KeyHash, Representation, check_length, open_payload, write_payload,
 };
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -36,16 +37,28 @@ pub enum Value {
     Float32(f32),
     /// Of [`Type::Float64`].
     Float64(f64),
+    /// Of [`Type::Float128`]; most significant octet first.
+    Float128([u8; 16]),
     /// Of [`Type::Char8`]; ASCII.
     Char8(char),
+    /// Of [`Type::Char16`]; a unit of UTF-16.
+    Char16(u16),
     /// Of [`Type::String`].
     String(String),
+    /// Of [`Type::WString`].
+    WString(String),
     /// A sequence or array of octets: of [`Type::Byte`] or [`Type::Uint8`].
     Bytes(Vec<u8>),
     /// A sequence or array of anything else; an array of several dimensions in row-major order.
     List(Vec<Value>),
+    /// Of [`Type::Map`]; keys and values, each key once, in the order in which they travel.
+    Map(Vec<(Value, Value)>),
     /// The number of an [`Type::Enum`]; one without a name is kept.
     Enum(u32),
+    /// The number of a [`Type::Bitmask`] or [`Type::Bitset`]; bits without a name are kept.
+    Bits(u64),
+    /// Of [`Type::Union`].
+    Union(Box<UnionValue>),
     /// Of [`Type::Struct`].
     Struct(DynamicValue),
     /// An optional member that is not there.
@@ -57,7 +70,7 @@ impl Value {
     ///
     /// Takes memory by the type's fixed size, which [`StructType::new`] bounds.
     pub fn zero(ty: &Type) -> Self {
-        match ty {
+        match ty.resolved() {
             Type::Bool => Self::Bool(false),
             Type::Byte | Type::Uint8 => Self::Uint8(0),
             Type::Int8 => Self::Int8(0),
@@ -69,8 +82,14 @@ impl Value {
             Type::Uint64 => Self::Uint64(0),
             Type::Float32 => Self::Float32(0.0),
             Type::Float64 => Self::Float64(0.0),
+            Type::Float128 => Self::Float128([0; 16]),
             Type::Char8 => Self::Char8('\0'),
+            Type::Char16 => Self::Char16(0),
             Type::String { .. } => Self::String(String::new()),
+            Type::WString { .. } => Self::WString(String::new()),
+            Type::Map { .. } => Self::Map(Vec::new()),
+            Type::Bitmask(_) | Type::Bitset(_) => Self::Bits(0),
+            Type::Union(named) => Self::Union(Box::new(UnionValue::zero(Arc::clone(named)))),
             Type::Sequence { element, .. } if element.is_octet() => Self::Bytes(Vec::new()),
             Type::Sequence { .. } => Self::List(Vec::new()),
             Type::Array { element, dimensions } if element.is_octet() => {
@@ -81,6 +100,8 @@ impl Value {
             }
             Type::Enum(named) => Self::Enum(named.literals().first().map_or(0, |(_, number)| *number)),
             Type::Struct(structure) => Self::Struct(DynamicValue::zero(Arc::clone(structure))),
+            // A resolved type is no alias.
+            Type::Alias(_) => Self::Absent,
         }
     }
 
@@ -121,7 +142,7 @@ impl Value {
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
-            Self::String(text) => Some(text),
+            Self::String(text) | Self::WString(text) => Some(text),
             _ => None,
         }
     }
@@ -140,8 +161,14 @@ impl Value {
             Self::Uint64(_) => "a uint64",
             Self::Float32(_) => "a float",
             Self::Float64(_) => "a double",
+            Self::Float128(_) => "a long double",
             Self::Char8(_) => "a character",
+            Self::Char16(_) => "a wide character",
             Self::String(_) => "a string",
+            Self::WString(_) => "a wide string",
+            Self::Map(_) => "a map",
+            Self::Bits(_) => "bits",
+            Self::Union(_) => "a union",
             Self::Bytes(_) => "a list of octets",
             Self::List(_) => "a list",
             Self::Enum(_) => "an enumerator",
@@ -157,7 +184,7 @@ impl Value {
 
     /// Refuses a value that is not of the type.
     pub(crate) fn check(&self, ty: &Type) -> Result<(), CdrError> {
-        let fits = match (ty, self) {
+        let fits = match (ty.resolved(), self) {
             (Type::Bool, Self::Bool(_))
             | (Type::Byte | Type::Uint8, Self::Uint8(_))
             | (Type::Int8, Self::Int8(_))
@@ -169,8 +196,23 @@ impl Value {
             | (Type::Uint64, Self::Uint64(_))
             | (Type::Float32, Self::Float32(_))
             | (Type::Float64, Self::Float64(_))
+            | (Type::Float128, Self::Float128(_))
             | (Type::Char8, Self::Char8(_))
-            | (Type::Enum(_), Self::Enum(_)) => true,
+            | (Type::Char16, Self::Char16(_)) => true,
+            (Type::Enum(named), Self::Enum(value)) => {
+                u64::from(*value) >> (8 * named.holder().size_min()) == 0
+            }
+            (Type::Bitmask(named), Self::Bits(bits)) => fits_bits(*bits, &named.holder()),
+            (Type::Bitset(named), Self::Bits(bits)) => fits_bits(*bits, &named.holder()),
+            (Type::Union(expected), Self::Union(value)) => {
+                Arc::ptr_eq(expected, value.union()) || **expected == **value.union()
+            }
+            (Type::WString { max }, Self::WString(text)) => {
+                return max.map_or(Ok(()), |max| check_length(text.encode_utf16().count(), max));
+            }
+            (Type::Map { max, .. }, Self::Map(pairs)) => {
+                return max.map_or(Ok(()), |max| check_length(pairs.len(), max));
+            }
             (Type::String { max }, Self::String(text)) => {
                 return max.map_or(Ok(()), |max| check_length(text.len(), max));
             }
@@ -202,6 +244,11 @@ impl Value {
     fn mismatch(&self, ty: &Type) -> CdrError {
         CdrError::Mismatch { expected: format!("{ty}"), found: self.form() }
     }
+}
+
+/// Whether the number that travels has room for the bits.
+fn fits_bits(bits: u64, holder: &Type) -> bool {
+    Value::from_number(holder, i128::from(bits)).is_some()
 }
 
 /// A member cannot be set.

@@ -1,7 +1,7 @@
 //! The named types within a type, each once, with the hashes of their objects. Pure.
 
 use super::{Equivalence, EquivalenceHash, TypeObjectError, TypeReference, identifier, objects};
-use crate::types::{EnumType, StructType};
+use crate::types::{AliasType, BitmaskType, BitsetType, EnumType, StructType, UnionType};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use md5::{Digest, Md5};
@@ -11,6 +11,10 @@ use md5::{Digest, Md5};
 pub(super) enum Named<'a> {
     Struct(&'a StructType),
     Enum(&'a EnumType),
+    Union(&'a UnionType),
+    Bitmask(&'a BitmaskType),
+    Bitset(&'a BitsetType),
+    Alias(&'a AliasType),
 }
 
 impl<'a> Named<'a> {
@@ -18,17 +22,32 @@ impl<'a> Named<'a> {
         match self {
             Self::Struct(structure) => structure.name(),
             Self::Enum(enumeration) => enumeration.name(),
+            Self::Union(union) => union.name(),
+            Self::Bitmask(bitmask) => bitmask.name(),
+            Self::Bitset(bitset) => bitset.name(),
+            Self::Alias(alias) => alias.name(),
         }
     }
 
     /// The named types that its members have, in order, without repetition.
     fn uses(self) -> Vec<Named<'a>> {
+        let of_members: Vec<Self> = match self {
+            Self::Struct(structure) => {
+                let base = structure.base().map(|base| Self::Struct(base));
+                let own = structure.own_identified();
+                base.into_iter().chain(own.flat_map(|(_, member)| identifier::named(&member.ty))).collect()
+            }
+            Self::Union(union) => {
+                let cases = union.cases().iter().map(|case| &case.ty);
+                core::iter::once(union.discriminator()).chain(cases).flat_map(identifier::named).collect()
+            }
+            Self::Alias(alias) => identifier::named(alias.ty()),
+            Self::Enum(_) | Self::Bitmask(_) | Self::Bitset(_) => Vec::new(),
+        };
         let mut uses: Vec<Self> = Vec::new();
-        if let Self::Struct(structure) = self {
-            for named in structure.members().iter().filter_map(|member| identifier::named(&member.ty)) {
-                if !uses.contains(&named) {
-                    uses.push(named);
-                }
+        for named in of_members {
+            if !uses.contains(&named) {
+                uses.push(named);
             }
         }
         uses

@@ -10,10 +10,14 @@ use alloc::vec::Vec;
 pub(super) const NONE: u8 = 0x00;
 const STRING_SMALL: u8 = 0x70;
 const STRING_LARGE: u8 = 0x71;
+const WSTRING_SMALL: u8 = 0x72;
+const WSTRING_LARGE: u8 = 0x73;
 const SEQUENCE_SMALL: u8 = 0x80;
 const SEQUENCE_LARGE: u8 = 0x81;
 const ARRAY_SMALL: u8 = 0x90;
 const ARRAY_LARGE: u8 = 0x91;
+const MAP_SMALL: u8 = 0xa0;
+const MAP_LARGE: u8 = 0xa1;
 /// A collection whose identifier holds no hash.
 const BOTH: u8 = 0xf3;
 /// An element that cannot be constructed makes its collection fail.
@@ -23,6 +27,8 @@ const TRY_CONSTRUCT_DISCARD: u16 = 1;
 enum Shape<'a> {
     Primitive(u8),
     String { max: Option<u32> },
+    WString { max: Option<u32> },
+    Map { key: &'a Type, value: &'a Type, max: Option<u32> },
     Sequence { element: &'a Type, max: Option<u32> },
     Array { element: &'a Type, dimensions: &'a [u32] },
     Named(Named<'a>),
@@ -40,14 +46,22 @@ fn shape(ty: &Type) -> Shape<'_> {
         Type::Uint64 => Shape::Primitive(0x08),
         Type::Float32 => Shape::Primitive(0x09),
         Type::Float64 => Shape::Primitive(0x0a),
+        Type::Float128 => Shape::Primitive(0x0b),
         Type::Int8 => Shape::Primitive(0x0c),
         Type::Uint8 => Shape::Primitive(0x0d),
         Type::Char8 => Shape::Primitive(0x10),
+        Type::Char16 => Shape::Primitive(0x11),
         Type::String { max } => Shape::String { max: *max },
+        Type::WString { max } => Shape::WString { max: *max },
+        Type::Map { key, value, max } => Shape::Map { key, value, max: *max },
         Type::Sequence { element, max } => Shape::Sequence { element, max: *max },
         Type::Array { element, dimensions } => Shape::Array { element, dimensions },
         Type::Struct(structure) => Shape::Named(Named::Struct(structure)),
         Type::Enum(enumeration) => Shape::Named(Named::Enum(enumeration)),
+        Type::Union(union) => Shape::Named(Named::Union(union)),
+        Type::Bitmask(bitmask) => Shape::Named(Named::Bitmask(bitmask)),
+        Type::Bitset(bitset) => Shape::Named(Named::Bitset(bitset)),
+        Type::Alias(alias) => Shape::Named(Named::Alias(alias)),
     }
 }
 
@@ -62,6 +76,16 @@ pub(super) fn write(
         Shape::Primitive(kind) => encoder.write_u8(kind),
         Shape::String { max } => {
             write_bound(max.unwrap_or(0), STRING_SMALL, STRING_LARGE, encoder, |_| ());
+        }
+        Shape::WString { max } => {
+            write_bound(max.unwrap_or(0), WSTRING_SMALL, WSTRING_LARGE, encoder, |_| ());
+        }
+        Shape::Map { key, value, max } => {
+            let header = |encoder: &mut Encoder<'_>| write_header(value, equivalence, encoder);
+            write_bound(max.unwrap_or(0), MAP_SMALL, MAP_LARGE, encoder, header);
+            write(value, equivalence, known, encoder)?;
+            encoder.write_u16(TRY_CONSTRUCT_DISCARD);
+            write(key, equivalence, known, encoder)?;
         }
         Shape::Sequence { element, max } => {
             let header = |encoder: &mut Encoder<'_>| write_header(element, equivalence, encoder);
@@ -121,17 +145,23 @@ fn write_bound(
 
 fn write_header(element: &Type, equivalence: Equivalence, encoder: &mut Encoder<'_>) {
     // An identifier without a hash says all of the type, whichever object it is in.
-    encoder.write_u8(if named(element).is_some() { equivalence.kind() } else { BOTH });
+    encoder.write_u8(if !named(element).is_empty() { equivalence.kind() } else { BOTH });
     encoder.write_u16(TRY_CONSTRUCT_DISCARD);
 }
 
-/// The named type in a type, if it has one.
-pub(super) fn named(ty: &Type) -> Option<Named<'_>> {
+/// The named types in a type.
+pub(super) fn named(ty: &Type) -> Vec<Named<'_>> {
     match shape(ty) {
-        Shape::Primitive(_) | Shape::String { .. } => None,
+        Shape::Primitive(_) | Shape::String { .. } | Shape::WString { .. } => Vec::new(),
         Shape::Sequence { element, .. } | Shape::Array { element, .. } => named(element),
-        Shape::Named(named) => Some(named),
+        Shape::Map { key, value, .. } => named(key).into_iter().chain(named(value)).collect(),
+        Shape::Named(named) => Vec::from([named]),
     }
+}
+
+/// The kind of a primitive type, none of another one.
+pub(super) fn primitive(ty: &Type) -> u8 {
+    if let Shape::Primitive(kind) = shape(ty) { kind } else { NONE }
 }
 
 /// A name that fits.

@@ -5,6 +5,7 @@
 //! hashes, so that peers can compare types without sending them. What we make is octet for octet what Cyclone DDS 11
 //! makes of the same type. Answering questions for the objects themselves (the TypeLookup service) is not part of this.
 
+mod constructed;
 mod dependencies;
 mod identifier;
 mod information;

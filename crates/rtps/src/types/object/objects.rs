@@ -1,10 +1,12 @@
 //! Type objects of structs and enums (DDS-XTypes 7.3.4 and Annex B). Pure.
 
+use super::constructed::{write_alias, write_bitmask, write_bitset, write_union};
 use super::dependencies::{Named, References};
 use super::identifier::{self, NONE, checked};
 use super::{Equivalence, TypeObjectError};
 use crate::cdr::{CdrError, Encoder, Endianness, Extensibility, Representation};
-use crate::types::{EnumType, Member, StructType};
+use crate::types::{EnumType, Member, StructType, Type};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use md5::{Digest, Md5};
 
@@ -15,14 +17,14 @@ const TYPE_FINAL: u16 = 1;
 const TYPE_APPENDABLE: u16 = 2;
 const TYPE_MUTABLE: u16 = 4;
 
-const MEMBER_TRY_CONSTRUCT_DISCARD: u16 = 1;
+pub(super) const MEMBER_TRY_CONSTRUCT_DISCARD: u16 = 1;
 const MEMBER_OPTIONAL: u16 = 1 << 3;
 const MEMBER_MUST_UNDERSTAND: u16 = 1 << 4;
 const MEMBER_KEY: u16 = 1 << 5;
-const MEMBER_DEFAULT: u16 = 1 << 6;
+pub(super) const MEMBER_DEFAULT: u16 = 1 << 6;
 
-/// Bits of an enumerator on the wire.
-const ENUM_BITS: u16 = 32;
+/// Flags of what is no member with a type.
+pub(super) const ENUM_MEMBER_NONE: u16 = 0;
 
 /// The object of a type whose members' types are known.
 pub(super) fn write(
@@ -38,6 +40,10 @@ pub(super) fn write(
         match named {
             Named::Struct(structure) => write_struct(structure, equivalence, known, encoder),
             Named::Enum(enumeration) => write_enum(enumeration, equivalence, encoder),
+            Named::Union(union) => write_union(union, equivalence, known, encoder),
+            Named::Bitmask(bitmask) => write_bitmask(bitmask, equivalence, encoder),
+            Named::Bitset(bitset) => write_bitset(bitset, equivalence, encoder),
+            Named::Alias(alias) => write_alias(alias, equivalence, known, encoder),
         }
     });
     match result {
@@ -48,14 +54,15 @@ pub(super) fn write(
 
 fn check_names(named: Named<'_>) -> Result<(), TypeObjectError> {
     checked(named.name())?;
-    match named {
-        Named::Struct(structure) => {
-            structure.members().iter().try_for_each(|member| checked(&member.name).map(|_| ()))
-        }
-        Named::Enum(enumeration) => {
-            enumeration.literals().iter().try_for_each(|(name, _)| checked(name).map(|_| ()))
-        }
-    }
+    let mut names: Vec<&str> = match named {
+        Named::Struct(structure) => structure.members().iter().map(|member| member.name.as_str()).collect(),
+        Named::Enum(enumeration) => enumeration.literals().iter().map(|(name, _)| name.as_str()).collect(),
+        Named::Union(union) => union.cases().iter().map(|case| case.name.as_str()).collect(),
+        Named::Bitmask(bitmask) => bitmask.flags().iter().map(|(name, _)| name.as_str()).collect(),
+        Named::Bitset(bitset) => bitset.fields().filter_map(|(_, field)| field.name.as_deref()).collect(),
+        Named::Alias(_) => Vec::new(),
+    };
+    names.drain(..).try_for_each(|name| checked(name).map(|_| ()))
 }
 
 fn write_struct(
@@ -65,21 +72,28 @@ fn write_struct(
     encoder: &mut Encoder<'_>,
 ) -> Result<(), CdrError> {
     encoder.write_u8(STRUCTURE);
-    encoder.write_u16(match structure.extensibility() {
-        Extensibility::Final => TYPE_FINAL,
-        Extensibility::Appendable => TYPE_APPENDABLE,
-        Extensibility::Mutable => TYPE_MUTABLE,
-    });
+    encoder.write_u16(type_flags(structure.extensibility()));
     encoder.structure(Extensibility::Appendable, |encoder| {
-        encoder.write_u8(NONE);
+        match structure.base() {
+            Some(base) => identifier::write(&Type::Struct(Arc::clone(base)), equivalence, known, encoder)?,
+            None => encoder.write_u8(NONE),
+        }
         write_type_detail(structure.name(), equivalence, encoder)
     })?;
-    write_list(encoder, structure.identified(), |(id, member), encoder| {
+    write_list(encoder, structure.own_identified(), |(id, member), encoder| {
         encoder.write_u32(id);
         encoder.write_u16(member_flags(member));
         identifier::write(&member.ty, equivalence, known, encoder)?;
         write_member_detail(&member.name, equivalence, encoder)
     })
+}
+
+pub(super) const fn type_flags(extensibility: Extensibility) -> u16 {
+    match extensibility {
+        Extensibility::Final => TYPE_FINAL,
+        Extensibility::Appendable => TYPE_APPENDABLE,
+        Extensibility::Mutable => TYPE_MUTABLE,
+    }
 }
 
 fn member_flags(member: &Member) -> u16 {
@@ -98,7 +112,7 @@ fn write_enum(
     encoder.write_u8(ENUMERATION);
     encoder.write_u16(TYPE_FINAL);
     encoder.structure(Extensibility::Appendable, |encoder| {
-        encoder.write_u16(ENUM_BITS);
+        encoder.write_u16(enumeration.bits());
         write_type_detail(enumeration.name(), equivalence, encoder)
     })?;
     let default = enumeration.literals().first().map(|(_, value)| *value);
@@ -115,7 +129,7 @@ fn write_enum(
 }
 
 /// A sequence of appendable structs.
-fn write_list<T>(
+pub(super) fn write_list<T>(
     encoder: &mut Encoder<'_>,
     items: impl Iterator<Item = T>,
     mut write: impl FnMut(T, &mut Encoder<'_>) -> Result<(), CdrError>,
@@ -130,7 +144,7 @@ fn write_list<T>(
 }
 
 /// The name of a type, which only complete objects have, after its annotations, of which there are none.
-fn write_type_detail(
+pub(super) fn write_type_detail(
     name: &str,
     equivalence: Equivalence,
     encoder: &mut Encoder<'_>,
@@ -143,7 +157,7 @@ fn write_type_detail(
 }
 
 /// The name of a member before its annotations, of which there are none; in minimal objects four octets of its MD5.
-fn write_member_detail(
+pub(super) fn write_member_detail(
     name: &str,
     equivalence: Equivalence,
     encoder: &mut Encoder<'_>,
