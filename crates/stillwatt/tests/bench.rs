@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use peers::{Skip, skip};
+use peers::{Namespace, Skip, skip};
 use serde_json::Value;
 
 fn peers_dir() -> PathBuf {
@@ -257,4 +257,28 @@ fn summary_has_latency() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("one-core") && text.contains("reliable") && text.contains("x Floor"), "{text}");
+}
+
+/// Processes that are kept to an interface without multicast find each other, although another interface has it.
+#[test]
+fn loopback_alone_is_enough() {
+    let network = match Namespace::without_multicast() {
+        Ok(network) => network,
+        Err(reason) => return skip("loopback_alone_is_enough", &reason),
+    };
+    let script = "ip link add other type veth peer name far && ip addr add 10.9.9.1/24 dev other \
+                  && ip link set far up && ip link set other up";
+    let made = network.command("sh").args(["-c", script]).status().unwrap();
+    assert!(made.success());
+    let process = |verb: &str| {
+        let mut command = network.command(env!("CARGO_BIN_EXE_stillwatt"));
+        command.args(["bus", "bench-peer", "stillwatt", verb, "--address", "127.0.0.1", "--samples", "50"]);
+        command.args(["--domain", "11"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let pong = process("pong");
+    let ping = process("ping").wait_with_output().unwrap();
+    let pong = pong.wait_with_output().unwrap();
+    assert_eq!((ping.status.code(), pong.status.code()), (Some(0), Some(0)));
+    assert!(String::from_utf8_lossy(&ping.stdout).contains("rounds_ns"));
 }

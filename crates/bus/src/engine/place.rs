@@ -87,7 +87,9 @@ impl Engine {
         let at = |port| announced.iter().map(move |ip| Locator::udp_v4(ip.octets(), port));
         place.metatraffic.extend(at(entry.sockets.meta_port));
         place.user.extend(at(self.user_port));
-        place.has_multicast = entry.sockets.multicast.is_some();
+        // Where only interfaces without multicast may be used, others' groups are of no use.
+        let can_multicast = usable.iter().any(|one| one.is_multicast && one.v4().is_some());
+        place.has_multicast = can_multicast && entry.sockets.multicast.is_some();
         if place.has_multicast {
             let port = entry.sockets.ports.metatraffic_multicast;
             place.announce_to.push(Locator::udp_v4(GROUP.octets(), port));
