@@ -82,6 +82,19 @@ fn server_killed_and_restarted() {
     assert_eq!(client.child.wait().unwrap().code(), Some(0));
 }
 
+/// The same over IPv6, where the server listens to it alone.
+#[test]
+fn server_and_client_by_ipv6() {
+    let Some(link) = link("server_and_client_by_ipv6", 2) else { return };
+    let [here, there] = link.hosts() else { panic!("two hosts") };
+    let tail = ["--topic", "t", "--type", "Big", "--count", "5"];
+    let _server = start(here, "peer", ["--listen", "[::]:7400"], &[&["pub"], &tail[..]].concat());
+    let mut client = start(there, "peer", ["--connect", "[fd77::1]:7400"], &[&["sub"], &tail[..]].concat());
+    for k in 0..5 {
+        assert_eq!(client.sample()["seq"].as_u64(), Some(k));
+    }
+}
+
 /// Forty clients on hosts of their own find the server, and it finds them.
 #[test]
 fn forty_clients() {

@@ -45,7 +45,7 @@ pub struct BusSection {
     pub tcp_listen: Vec<SocketAddr>,
     /// `tcp_connect = ["192.0.2.7:7400"]`: processes to connect to by TCP.
     pub tcp_connect: Vec<SocketAddr>,
-    /// `tls_certificate = "node.pem"`: TCP is secured by TLS, and this is our certificate.
+    /// `tls_certificate = "node.pem"`: TCP, and TCP only, is secured by TLS; our certificate.
     pub tls_certificate: Option<PathBuf>,
     /// `tls_key = "node.key"`: its private key.
     pub tls_key: Option<PathBuf>,

@@ -37,7 +37,7 @@ pub struct TransportChoice {
     /// Connect to a process that accepts TCP connections here; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", hide_short_help = true, help_heading = HEADING)]
     pub tcp_connect: Vec<SocketAddr>,
-    /// Secure TCP by TLS: this process's certificate, in PEM format
+    /// Secure TCP, and TCP only, by TLS: this process's certificate, in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_key", requires = "tls_ca", hide_short_help = true, help_heading = HEADING)]
     pub tls_certificate: Option<PathBuf>,
     /// The private key of --tls-certificate

@@ -19,11 +19,35 @@ impl Engine {
                 rest = rest.get(run..).unwrap_or_default();
                 continue;
             }
+            let run = self.send_run(rest);
+            if run > 1 {
+                rest = rest.get(run..).unwrap_or_default();
+                continue;
+            }
             for to in &first.to {
                 self.send_to(member, to, &first.bytes);
             }
             rest = others;
         }
+    }
+
+    /// Sends the first datagrams when they are several for one TCP connection; returns how many they were, or none.
+    fn send_run(&self, datagrams: &[Datagram]) -> usize {
+        let Some((Some(to), [_])) = datagrams.first().map(|first| (first.to.first(), first.to.as_slice()))
+        else {
+            return 0;
+        };
+        let is_tcp = matches!(to.kind, LocatorKind::TcpV4 | LocatorKind::TcpV6);
+        let (true, Some(tcp)) = (is_tcp, self.tcp()) else { return 0 };
+        let alike = datagrams.iter().take_while(|datagram| datagram.to == [*to]).count();
+        let run = datagrams.get(..alike).unwrap_or_default();
+        if alike < 2 || self.in_process.reaches(to) {
+            return 0;
+        }
+        if let Err(error) = tcp.send_all(to, run.iter().map(|datagram| datagram.bytes.as_slice())) {
+            self.note_failure(to, &error);
+        }
+        alike
     }
 
     /// How many datagrams, from the first on, the system can cut out of one: fragments of a sample for one UDP address.

@@ -79,10 +79,13 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const EARLY_BYTES_MAX: usize = 256 << 10;
 /// Octets kept for a peer that does not take them. A message that has begun is always kept whole.
 const QUEUE_BYTES_MAX: usize = 8 << 20;
-/// Read at once.
-pub(super) const READ_BYTES: usize = 256 << 10;
-/// Read at once while a message is incomplete.
-const CHUNK_BYTES: usize = 64 << 10;
+/// Octets that are copied together to be written at once.
+const CORK_BYTES_MAX: usize = 32 << 10;
+/// Read at once, at most.
+pub(super) const READ_BYTES: usize = 384 << 10;
+/// The start of a message that is copied to where the rest is read to; a longer one has the rest read to its end, so
+/// that a peer that sends octets one by one costs no copy of them all for each. Messages for UDP too are not longer.
+const COPY_BYTES_MAX: usize = 80 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -101,6 +104,8 @@ struct Sending {
     early: Vec<u8>,
     queue: Queue,
     waits_to_write: bool,
+    /// More follows at once.
+    is_corked: bool,
 }
 
 /// A connection to another process.
@@ -156,6 +161,7 @@ impl Connection {
                 early: Vec::new(),
                 queue: Queue::default(),
                 waits_to_write,
+                is_corked: false,
             }),
             pending: Mutex::default(),
         }
@@ -183,22 +189,24 @@ impl Connection {
 
     // Sending.
 
-    /// Sends a message, or keeps it until the connection is open or the peer takes more.
-    pub(super) fn send(&self, hub: &Tcp, message: &[u8]) -> io::Result<()> {
-        let (head, rest) = frame::head(message).ok_or(io::ErrorKind::InvalidInput)?;
+    /// Sends messages, or keeps them until the connection is open or the peer takes more. An error when it could do
+    /// neither with one of them.
+    pub(super) fn send<'a>(
+        &self,
+        hub: &Tcp,
+        messages: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> io::Result<()> {
         let mut sending = lock(&self.sending);
-        match sending.phase {
-            Phase::Open => sending.put(self, hub, &head, rest),
-            Phase::Closed => Err(io::ErrorKind::NotConnected.into()),
-            Phase::Connecting | Phase::Securing | Phase::Greeting => {
-                if sending.early.len() + head.len() + rest.len() > EARLY_BYTES_MAX {
-                    return Err(hub.overflow());
-                }
-                sending.early.extend_from_slice(&head);
-                sending.early.extend_from_slice(rest);
-                Ok(())
-            }
+        let mut result = Ok(());
+        // Many small messages cost one system call.
+        sending.is_corked = messages.len() > 1;
+        for message in messages {
+            result = result.and(sending.send(self, hub, message));
         }
+        if std::mem::take(&mut sending.is_corked) && !sending.waits_to_write {
+            result = result.and(sending.flush(self, hub));
+        }
+        result
     }
 
     /// Ends it; false when it had ended already.
@@ -247,33 +255,36 @@ impl Connection {
         // Only the poll thread comes here, so nobody waits for these locks.
         let mut buffer = lock(&hub.buffer);
         let mut pending = lock(&self.pending);
-        let before = pending.len();
         buffer.clear();
-        let consumed = if self.is_secured {
-            if read(&self.socket, &mut buffer)? == 0 {
-                return Ok(());
-            }
-            self.decrypt(hub, &buffer, &mut pending)?;
-            self.take_messages(hub, &mut pending, take)?
-        } else if before == 0 {
+        let is_through_buffer = !self.is_secured && pending.len() <= COPY_BYTES_MAX;
+        let consumed = if is_through_buffer {
+            // What was left over is less to copy than what is read after it would be.
+            buffer.extend_from_slice(&pending);
             if read(&self.socket, &mut buffer)? == 0 {
                 return Ok(());
             }
             let consumed = self.take_messages(hub, &mut buffer, take)?;
+            pending.clear();
             pending.extend_from_slice(buffer.get(consumed..).unwrap_or_default());
-            self.watch_progress(hub, consumed > 0, !pending.is_empty());
-            return Ok(());
+            consumed
         } else {
-            pending.reserve(CHUNK_BYTES);
-            if read(&self.socket, &mut pending)? == 0 {
-                return Ok(());
+            if self.is_secured {
+                if read(&self.socket, &mut buffer)? == 0 {
+                    return Ok(());
+                }
+                self.decrypt(hub, &buffer, &mut pending)?;
+            } else {
+                pending.reserve(COPY_BYTES_MAX);
+                if read(&self.socket, &mut pending)? == 0 {
+                    return Ok(());
+                }
             }
-            self.take_messages(hub, &mut pending, take)?
-        };
-        if consumed == pending.len() && pending.capacity() > CHUNK_BYTES {
-            *pending = Vec::new();
-        } else {
+            let consumed = self.take_messages(hub, &mut pending, take)?;
             pending.drain(..consumed);
+            consumed
+        };
+        if pending.is_empty() && pending.capacity() > COPY_BYTES_MAX {
+            *pending = Vec::new();
         }
         self.watch_progress(hub, consumed > 0, !pending.is_empty());
         Ok(())
@@ -384,6 +395,22 @@ impl Source for Connection {
 }
 
 impl Sending {
+    fn send(&mut self, connection: &Connection, hub: &Tcp, message: &[u8]) -> io::Result<()> {
+        let (head, rest) = frame::head(message).ok_or(io::ErrorKind::InvalidInput)?;
+        match self.phase {
+            Phase::Open => self.put(connection, hub, &head, rest),
+            Phase::Closed => Err(io::ErrorKind::NotConnected.into()),
+            Phase::Connecting | Phase::Securing | Phase::Greeting => {
+                if self.early.len() + head.len() + rest.len() > EARLY_BYTES_MAX {
+                    return Err(hub.overflow());
+                }
+                self.early.extend_from_slice(&head);
+                self.early.extend_from_slice(rest);
+                Ok(())
+            }
+        }
+    }
+
     /// The kernel has connected.
     fn begin(&mut self, connection: &Connection, hub: &Tcp) -> Result<(), Fault> {
         let Some(session) = &mut self.session else { return self.greet(connection, hub) };
@@ -421,7 +448,7 @@ impl Sending {
         }
         if let Some(session) = &mut self.session {
             session.encrypt(head, rest, self.queue.tail()).map_err(io::Error::other)?;
-        } else if before == 0 {
+        } else if before == 0 && (!self.is_corked || length >= CORK_BYTES_MAX) {
             let written = write(&connection.socket, head, rest)?;
             if written == length {
                 return Ok(());
@@ -436,7 +463,8 @@ impl Sending {
             tail.extend_from_slice(rest);
         }
         hub.queued.fetch_add(self.queue.len() - before, Ordering::Relaxed);
-        if before == 0 { self.flush(connection, hub) } else { Ok(()) }
+        let is_due = !self.is_corked || self.queue.len() >= CORK_BYTES_MAX;
+        if is_due && !self.waits_to_write { self.flush(connection, hub) } else { Ok(()) }
     }
 
     /// Writes what is queued as far as the socket takes it, and asks for a call when it takes more.

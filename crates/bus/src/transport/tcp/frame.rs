@@ -193,6 +193,47 @@ mod tests {
         assert!(head(&[&b"RTPS"[..], &vec![0; FRAME_BYTES_MAX]].concat()).is_none());
     }
 
+    /// Streams with octets flipped, cut out and doubled at random are read to their end or refused: nothing panics, and
+    /// no message is longer than was sent or than the bound.
+    #[test]
+    fn damaged_streams_end_somewhere() {
+        use super::super::backoff::random;
+        let mut state = 7;
+        let good: Vec<u8> = [hello([7; 16]), b"RTPS0123456789abcdef".to_vec()]
+            .iter()
+            .cycle()
+            .take(10)
+            .flat_map(|message| framed(message))
+            .collect();
+        let (mut whole, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut stream = good.clone();
+            for _ in 0..random(&mut state) % 4 {
+                let at = random(&mut state) as usize % stream.len();
+                match random(&mut state) % 3 {
+                    0 => stream[at] = random(&mut state) as u8,
+                    1 => drop(stream.drain(at..stream.len().min(at + 5))),
+                    _ => stream.insert(at, random(&mut state) as u8),
+                }
+            }
+            let mut start = 0;
+            loop {
+                match scan(&stream[start..]) {
+                    Ok(Some(length)) => {
+                        assert!((HEAD_LEN..=FRAME_BYTES_MAX.min(stream.len())).contains(&length));
+                        let read = message(&mut stream[start..start + length]).to_vec();
+                        assert_eq!(read.len(), length - 8);
+                        let _ = read_hello(&read);
+                        start += length;
+                    }
+                    Ok(None) => break whole += 1,
+                    Err(_) => break refused += 1,
+                }
+            }
+        }
+        assert!(whole > 5000 && refused > 1000, "{whole} {refused}");
+    }
+
     /// A hello gives the identity; another version, a cut one or another message does not.
     #[test]
     fn a_hello_names_the_process() {

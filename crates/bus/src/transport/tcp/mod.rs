@@ -406,6 +406,31 @@ impl Tcp {
         self.deadline.fetch_min(next.as_nanos(), Ordering::SeqCst);
     }
 
+    // Sending.
+
+    /// Sends messages to one locator, by one system call where they are small.
+    pub(crate) fn send_all<'a>(
+        &self,
+        to: &Locator,
+        messages: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+    ) -> io::Result<()> {
+        let routes = || self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        if *to == Locator::EVERY_CONNECTION {
+            let all: Vec<Arc<Connection>> = routes().processes.values().cloned().collect();
+            let send = |connection: Arc<Connection>| connection.send(self, messages.clone());
+            return all.into_iter().map(send).fold(Ok(()), Result::and);
+        }
+        let known = match (to.as_connection(), to.as_tcp()) {
+            (Some(process), _) => routes().processes.get(&process).cloned(),
+            (None, Some(address)) => {
+                let known = routes().addresses.get(&address).cloned();
+                known.or_else(|| self.dial_on_demand(address))
+            }
+            (None, None) => None,
+        };
+        known.ok_or(io::ErrorKind::NotConnected)?.send(self, messages)
+    }
+
     // What people are told.
 
     /// Messages for peers that were too slow to take them.
@@ -453,20 +478,7 @@ impl Transport for Tcp {
     }
 
     fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()> {
-        let routes = || self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        if *to == Locator::EVERY_CONNECTION {
-            let all: Vec<Arc<Connection>> = routes().processes.values().cloned().collect();
-            return all.iter().map(|connection| connection.send(self, bytes)).fold(Ok(()), Result::and);
-        }
-        let known = match (to.as_connection(), to.as_tcp()) {
-            (Some(process), _) => routes().processes.get(&process).cloned(),
-            (None, Some(address)) => {
-                let known = routes().addresses.get(&address).cloned();
-                known.or_else(|| self.dial_on_demand(address))
-            }
-            (None, None) => None,
-        };
-        known.ok_or(io::ErrorKind::NotConnected)?.send(self, bytes)
+        self.send_all(to, std::iter::once(bytes))
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) struct Queue {
 }
 
 /// A buffer larger than this is not kept when it is empty.
-const KEEP_BYTES_MAX: usize = 64 << 10;
+const KEEP_BYTES_MAX: usize = 128 << 10;
 
 impl Queue {
     pub(super) fn is_empty(&self) -> bool {

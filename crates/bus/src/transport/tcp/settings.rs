@@ -16,7 +16,8 @@ pub struct TcpTransport {
     pub tls: Option<TlsFiles>,
 }
 
-/// Files in PEM format for TLS. They are read when the first participant of the process joins with them.
+/// Files in PEM format for TLS. They are read when the first participant of the process joins with them. Only TCP is
+/// secured: a participant that uses UDP or shared memory besides can be reached there without a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// This process's certificate, followed by those between it and the authority, if any.

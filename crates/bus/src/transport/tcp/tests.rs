@@ -104,6 +104,23 @@ fn conforms_in_both_directions() {
     assert_eq!((server.tcp.refusals(), client.tcp.refusals()), (0, 0));
 }
 
+/// Messages that are sent together arrive as they would one by one, small and large ones mixed.
+#[test]
+fn messages_sent_together_stay_in_order() {
+    let (mut server, mut client) = (Side::new(1), Side::new(2));
+    let served = server.enter(listen());
+    let _entered = client.enter(connect(&served));
+    until(&mut [&mut server, &mut client], |sides| sides.iter().all(|side| side.opened.len() == 1));
+    let lengths = [20, 100, 40_000, 30, 65_507, 20, 20, 31_000, 2000].iter().cycle().take(200);
+    let all: Vec<Vec<u8>> = lengths.enumerate().map(|(i, length)| message(*length, (i % 200) as u8)).collect();
+    for some in all.chunks(7) {
+        client.tcp.send_all(&server.own(), some.iter().map(Vec::as_slice)).unwrap();
+    }
+    until(&mut [&mut server, &mut client], |sides| sides[0].received.len() == all.len());
+    assert!(server.received.iter().zip(&all).all(|((_, got), sent)| got == sent));
+    assert_eq!(client.tcp.queued.load(Ordering::Relaxed), 0);
+}
+
 /// What is sent to an announced address before there is a connection arrives once there is one; the address of nobody
 /// is an error and is not tried at once again.
 #[test]
