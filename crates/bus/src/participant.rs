@@ -244,12 +244,12 @@ impl Participant {
     /// The writers and readers of the other participants, matched with ours or not.
     pub fn endpoints(&self) -> Vec<EndpointInfo> {
         let state = self.core.member.lock();
-        let info = |data: &rtps::discovery::data::EndpointData| EndpointInfo {
-            guid: data.guid,
-            is_writer: data.guid.entity.is_writer(),
-            topic: data.topic.clone(),
-            type_name: data.type_name.clone(),
-            qos: data.qos.clone(),
+        let info = |(guid, endpoint): (Guid, &rtps::RemoteEndpoint)| EndpointInfo {
+            guid,
+            is_writer: guid.entity.is_writer(),
+            topic: endpoint.topic().to_string(),
+            type_name: endpoint.type_name().to_string(),
+            qos: endpoint.qos().clone(),
         };
         state.machine.remote_writers().chain(state.machine.remote_readers()).map(info).collect()
     }

@@ -42,6 +42,7 @@ mod time;
 pub mod types;
 mod writer;
 
+pub use discovery::endpoints::RemoteEndpoint;
 pub use discovery::remote::RemoteParticipant;
 pub use endianness::Endianness;
 pub use event::{Event, LostReason};

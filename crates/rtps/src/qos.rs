@@ -29,7 +29,7 @@ pub enum Durability {
 }
 
 /// How many samples of an instance are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum History {
     /// The newest ones, up to this many (at least 1).
     KeepLast(u32),
@@ -38,7 +38,7 @@ pub enum History {
 }
 
 /// Bounds of a history; `None` leaves it to the implementation's own bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ResourceLimits {
     /// Samples of all instances together.
     pub max_samples: Option<u32>,
@@ -60,7 +60,7 @@ pub enum LivelinessKind {
 }
 
 /// How a writer's death is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Liveliness {
     /// Who says that it is alive.
     pub kind: LivelinessKind,
@@ -69,7 +69,7 @@ pub struct Liveliness {
 }
 
 /// Whether several writers may update an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ownership {
     /// All may.
     Shared,
@@ -98,7 +98,7 @@ pub enum PresentationScope {
 }
 
 /// How sets of changes are shown together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Presentation {
     /// What it applies to.
     pub scope: PresentationScope,
@@ -110,7 +110,7 @@ pub struct Presentation {
 
 /// The quality of service of a writer or reader. What only one of them has (lifespan, ownership strength, resource
 /// limits of its own) is ignored by the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Qos {
     /// Whether lost samples are repaired.
     pub reliability: Reliability,

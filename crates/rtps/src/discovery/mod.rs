@@ -1,6 +1,7 @@
 //! What discovery announces and learns: participants (SPDP, RTPS 8.5.3) and endpoints (SEDP, RTPS 8.5.4).
 
 pub mod data;
+pub(crate) mod endpoints;
 pub(crate) mod remote;
 mod sedp;
 mod spdp;

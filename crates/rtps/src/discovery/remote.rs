@@ -1,10 +1,11 @@
 //! The table of remote participants and their endpoints.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::{EndpointData, ParticipantData};
+use super::endpoints::{Names, OwnAddress, RemoteEndpoint, RemoteEndpoints};
 use crate::{Guid, GuidPrefix, Lease, Limits, Locator};
 
 /// A remote participant.
@@ -21,15 +22,55 @@ pub struct RemoteParticipant {
     pub(crate) metatraffic: Vec<Locator>,
     /// Where its user endpoints are reached unless they say otherwise.
     pub(crate) default: Vec<Locator>,
+    /// How many endpoints of it are known.
+    endpoints: usize,
 }
 
-/// Remote participants and endpoints, bounded.
-#[derive(Debug, Default)]
+impl RemoteParticipant {
+    /// A participant that has announced itself now.
+    pub(crate) fn new(
+        now: Instant,
+        data: ParticipantData,
+        metatraffic: Vec<Locator>,
+        default: Vec<Locator>,
+    ) -> Self {
+        Self {
+            expires_at: expiry(now, data.lease),
+            data,
+            is_confirmed: false,
+            discovered_at: now,
+            metatraffic,
+            default,
+            endpoints: 0,
+        }
+    }
+}
+
+/// Remote participants and endpoints, bounded. Operations cost at most the logarithm of their number, except where
+/// said.
+#[derive(Debug)]
 pub(crate) struct RemoteTable {
     pub(crate) participants: BTreeMap<GuidPrefix, RemoteParticipant>,
-    pub(crate) writers: BTreeMap<Guid, EndpointData>,
-    pub(crate) readers: BTreeMap<Guid, EndpointData>,
-    unconfirmed: usize,
+    writers: RemoteEndpoints,
+    readers: RemoteEndpoints,
+    names: Names,
+    /// Those that have only announced themselves, the oldest first.
+    unconfirmed: BTreeSet<(Instant, GuidPrefix)>,
+    /// Never later than the next expiry.
+    next_expiry: Instant,
+}
+
+impl Default for RemoteTable {
+    fn default() -> Self {
+        Self {
+            participants: BTreeMap::new(),
+            writers: RemoteEndpoints::default(),
+            readers: RemoteEndpoints::default(),
+            names: Names::default(),
+            unconfirmed: BTreeSet::new(),
+            next_expiry: Instant::MAX,
+        }
+    }
 }
 
 /// What to do with an announcement of a new participant.
@@ -45,10 +86,9 @@ impl RemoteTable {
     /// Whether a new participant may be added.
     pub(crate) fn admit(&self, limits: &Limits) -> Admission {
         let is_full = self.participants.len() >= limits.participants_max;
-        if self.unconfirmed >= limits.unconfirmed_max || is_full {
-            let unconfirmed = self.participants.iter().filter(|(_, remote)| !remote.is_confirmed);
-            return match unconfirmed.min_by_key(|(_, remote)| remote.discovered_at) {
-                Some((prefix, _)) => Admission::Evict(*prefix),
+        if self.unconfirmed.len() >= limits.unconfirmed_max || is_full {
+            return match self.unconfirmed.first() {
+                Some((_, prefix)) => Admission::Evict(*prefix),
                 None => Admission::Refused,
             };
         }
@@ -56,13 +96,16 @@ impl RemoteTable {
     }
 
     pub(crate) fn insert(&mut self, prefix: GuidPrefix, remote: RemoteParticipant) {
-        self.unconfirmed += usize::from(!remote.is_confirmed);
+        if !remote.is_confirmed {
+            self.unconfirmed.insert((remote.discovered_at, prefix));
+        }
+        self.next_expiry = self.next_expiry.min(remote.expires_at);
         self.participants.insert(prefix, remote);
     }
 
     pub(crate) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
         let remote = self.participants.remove(&prefix)?;
-        self.unconfirmed -= usize::from(!remote.is_confirmed);
+        self.unconfirmed.remove(&(remote.discovered_at, prefix));
         Some(remote)
     }
 
@@ -70,38 +113,72 @@ impl RemoteTable {
     pub(crate) fn touch(&mut self, prefix: GuidPrefix, now: Instant, confirms: bool) {
         let Some(remote) = self.participants.get_mut(&prefix) else { return };
         remote.expires_at = expiry(now, remote.data.lease);
+        self.next_expiry = self.next_expiry.min(remote.expires_at);
         if confirms && !remote.is_confirmed {
             remote.is_confirmed = true;
-            self.unconfirmed -= 1;
+            self.unconfirmed.remove(&(remote.discovered_at, prefix));
         }
+    }
+
+    /// The participants whose lease has ended. Looks at all of them, but only when one may have.
+    pub(crate) fn expired(&mut self, now: Instant) -> Vec<GuidPrefix> {
+        if now < self.next_expiry {
+            return Vec::new();
+        }
+        let is_over = |remote: &RemoteParticipant| remote.expires_at <= now;
+        let others = self.participants.values().filter(|remote| !is_over(remote));
+        self.next_expiry = others.map(|remote| remote.expires_at).min().unwrap_or(Instant::MAX);
+        self.participants.iter().filter(|(_, remote)| is_over(remote)).map(|(prefix, _)| *prefix).collect()
+    }
+
+    /// When [`RemoteTable::expired`] wants to look; never later than the next end of a lease.
+    pub(crate) fn next_expiry(&self) -> Instant {
+        self.next_expiry
+    }
+
+    // Endpoints.
+
+    /// The remote endpoints that write, or those that read.
+    pub(crate) fn endpoints(&self, is_writer: bool) -> &RemoteEndpoints {
+        if is_writer { &self.writers } else { &self.readers }
+    }
+
+    fn is_known(&self, guid: Guid) -> bool {
+        self.writers.contains(guid) || self.readers.contains(guid)
     }
 
     /// Whether this endpoint is known already or may be added.
     pub(crate) fn has_room_for(&self, guid: Guid, limits: &Limits) -> bool {
-        if self.writers.contains_key(&guid) || self.readers.contains_key(&guid) {
-            return true;
+        let of_its_participant = self.participants.get(&guid.prefix).map_or(0, |remote| remote.endpoints);
+        self.is_known(guid)
+            || (self.writers.len() + self.readers.len() < limits.endpoints_max
+                && of_its_participant < limits.endpoints_per_participant_max)
+    }
+
+    /// Adds an endpoint, a remote one or one of ours, with its address where that is not its participant's.
+    pub(crate) fn learn(&mut self, data: &EndpointData, address: Option<OwnAddress>) {
+        let is_new = !self.is_known(data.guid);
+        if let Some(remote) = self.participants.get_mut(&data.guid.prefix).filter(|_| is_new) {
+            remote.endpoints += 1;
         }
-        if self.writers.len() + self.readers.len() >= limits.endpoints_max {
-            return false;
+        let endpoints = if data.guid.entity.is_writer() { &mut self.writers } else { &mut self.readers };
+        endpoints.insert(&mut self.names, data, address);
+    }
+
+    /// Forgets an endpoint; returns what was known of it.
+    pub(crate) fn forget(&mut self, guid: Guid) -> Option<RemoteEndpoint> {
+        let endpoints = if guid.entity.is_writer() { &mut self.writers } else { &mut self.readers };
+        let endpoint = endpoints.remove(&mut self.names, guid)?;
+        if let Some(remote) = self.participants.get_mut(&guid.prefix) {
+            remote.endpoints = remote.endpoints.saturating_sub(1);
         }
-        let known = of(&self.writers, guid.prefix).count() + of(&self.readers, guid.prefix).count();
-        known < limits.endpoints_per_participant_max
+        Some(endpoint)
     }
 
-    /// Endpoints known of one participant.
-    pub(crate) fn endpoints_of(&self, prefix: GuidPrefix) -> (Vec<Guid>, Vec<Guid>) {
-        (of(&self.writers, prefix).collect(), of(&self.readers, prefix).collect())
+    /// Endpoints known of one participant, first those that write.
+    pub(crate) fn endpoints_of(&self, prefix: GuidPrefix) -> Vec<Guid> {
+        self.writers.of_participant(prefix).chain(self.readers.of_participant(prefix)).collect()
     }
-
-    pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        self.participants.values().map(|remote| remote.expires_at).min()
-    }
-}
-
-fn of(endpoints: &BTreeMap<Guid, EndpointData>, prefix: GuidPrefix) -> impl Iterator<Item = Guid> + '_ {
-    let first = Guid::new(prefix, crate::EntityId([0; 4]));
-    let last = Guid::new(prefix, crate::EntityId([0xff; 4]));
-    endpoints.range(first..=last).map(|(guid, _)| *guid)
 }
 
 /// When a lease granted now ends.

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::{EndpointData, EndpointKind};
+use super::endpoints::{OwnAddress, RemoteEndpoint};
 use crate::cdr::KeyHash;
 use crate::event::Event;
 use crate::message::StatusInfo;
@@ -100,25 +101,15 @@ impl Participant {
         }
     }
 
-    /// What of a participant was reached at `old`, its default address, is reached at `new` from now on.
-    pub(crate) fn readdress_endpoints(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        old: &[Locator],
-        new: &[Locator],
-    ) {
-        let (writers, readers) = self.remote.endpoints_of(prefix);
-        for guid in writers {
-            if let Some(data) = self.remote.writers.get_mut(&guid).filter(|data| data.unicast == old) {
-                data.unicast = new.to_vec();
-                self.match_remote_writer(now, guid);
-            }
-        }
-        for guid in readers {
-            if let Some(data) = self.remote.readers.get_mut(&guid).filter(|data| data.unicast == old) {
-                data.unicast = new.to_vec();
-                self.match_remote_reader(now, guid);
+    /// What of a participant has no address of its own is reached at its new one from now on.
+    pub(crate) fn readdress_endpoints(&mut self, now: Instant, prefix: GuidPrefix) {
+        for guid in self.remote.endpoints_of(prefix) {
+            let endpoints = self.remote.endpoints(guid.entity.is_writer());
+            let has_own = |endpoint: &RemoteEndpoint| {
+                endpoint.address.as_ref().is_some_and(|address| address.unicast.is_some())
+            };
+            if !endpoints.get(guid).is_some_and(has_own) {
+                self.match_remote(now, guid);
             }
         }
     }
@@ -144,8 +135,9 @@ impl Participant {
         let Some(writer) = self.writers.get(&entity) else { return };
         let data = self.endpoint_data(entity, &writer.topic, &writer.type_name, &writer.qos);
         self.publish_endpoint(now, EndpointKind::Writer, &data, type_information);
-        self.remote.writers.insert(data.guid, self.as_own(data));
-        self.match_remote_writer(now, Guid::new(self.config.prefix, entity));
+        let topic = data.topic.clone();
+        self.learn_own(now, data);
+        self.topics.entry(topic).or_default().writers.push(entity);
     }
 
     pub(crate) fn announce_reader(
@@ -159,16 +151,17 @@ impl Participant {
         let data = self.endpoint_data(entity, &reader.topic, &reader.type_name, &reader.qos);
         let data = EndpointData { multicast, ..data };
         self.publish_endpoint(now, EndpointKind::Reader, &data, type_information);
-        self.remote.readers.insert(data.guid, self.as_own(data));
-        self.match_remote_reader(now, Guid::new(self.config.prefix, entity));
+        let topic = data.topic.clone();
+        self.learn_own(now, data);
+        self.topics.entry(topic).or_default().readers.push(entity);
     }
 
     /// A participant's own endpoints are peers of each other: they are in the table like those of others, reached at
     /// our own address.
-    fn as_own(&self, mut data: EndpointData) -> EndpointData {
-        data.unicast = self.config.default_unicast.iter().take(1).copied().collect();
-        data.multicast.clear();
-        data
+    fn learn_own(&mut self, now: Instant, data: EndpointData) {
+        let unicast = self.config.default_unicast.first().copied();
+        self.remote.learn(&data, Some(OwnAddress { unicast, group: None }));
+        self.match_remote(now, data.guid);
     }
 
     pub(crate) fn endpoint_data(
@@ -211,12 +204,12 @@ impl Participant {
     }
 
     pub(crate) fn retract_writer(&mut self, now: Instant, entity: EntityId) {
-        self.forget_remote_writer(Guid::new(self.config.prefix, entity));
+        self.forget_remote(Guid::new(self.config.prefix, entity));
         self.retract(now, EntityId::SEDP_PUBLICATIONS_WRITER, entity);
     }
 
     pub(crate) fn retract_reader(&mut self, now: Instant, entity: EntityId) {
-        self.forget_remote_reader(Guid::new(self.config.prefix, entity));
+        self.forget_remote(Guid::new(self.config.prefix, entity));
         self.retract(now, EntityId::SEDP_SUBSCRIPTIONS_WRITER, entity);
     }
 
@@ -247,11 +240,7 @@ impl Participant {
                 if sample.status.disposed || sample.status.unregistered {
                     let guid = sample.instance.map(|key| Guid::from_bytes(key.0));
                     if let Some(guid) = guid.filter(|guid| guid.prefix == sample.writer.prefix) {
-                        if is_writer {
-                            self.forget_remote_writer(guid)
-                        } else {
-                            self.forget_remote_reader(guid)
-                        }
+                        self.forget_remote(guid);
                     }
                 } else {
                     self.learn_endpoint(now, sample.writer.prefix, is_writer, &sample.payload);
@@ -262,7 +251,7 @@ impl Participant {
     }
 
     fn learn_endpoint(&mut self, now: Instant, from: GuidPrefix, is_writer: bool, payload: &[u8]) {
-        let Ok(mut data) = EndpointData::decode(payload) else {
+        let Ok(data) = EndpointData::decode(payload) else {
             self.statistics.malformed += 1;
             return;
         };
@@ -272,67 +261,77 @@ impl Participant {
             self.statistics.malformed += 1;
             return;
         }
-        // From here on `unicast` and `multicast` are where we send to: the endpoint's own address, else its
-        // participant's.
-        data.unicast = match self.config.reach.choose(&data.unicast, remote.metatraffic.first().copied()) {
-            chosen if chosen.is_empty() => remote.default.clone(),
-            chosen => chosen,
-        };
+        let reach = &self.config.reach;
+        let unicast = reach.choose(&data.unicast, remote.metatraffic.first().copied()).first().copied();
+        let unicast = unicast.filter(|own| remote.default.first() != Some(own));
         let groups = if data.multicast.is_empty() { &remote.data.default_multicast } else { &data.multicast };
-        data.multicast = self.config.reach.choose_group(groups).into_iter().collect();
+        let group = reach.choose_group(groups).filter(|_| !is_writer);
         if !self.remote.has_room_for(guid, &self.config.limits) {
             self.statistics.discovery_refused += 1;
             return;
         }
-        if is_writer {
-            self.remote.writers.insert(guid, data);
-            self.match_remote_writer(now, guid);
-        } else {
-            self.remote.readers.insert(guid, data);
-            self.match_remote_reader(now, guid);
+        let has_moved =
+            self.remote.endpoints(is_writer).get(guid).is_some_and(|known| known.topic() != data.topic);
+        if has_moved {
+            // It may be matched on its old topic.
+            self.forget_remote(guid);
         }
+        let address = Some(OwnAddress { unicast, group }).filter(|_| unicast.is_some() || group.is_some());
+        self.remote.learn(&data, address);
+        self.match_remote(now, guid);
     }
 
-    fn match_remote_writer(&mut self, now: Instant, guid: Guid) {
-        let ours: Vec<_> = self.readers.keys().filter(|entity| !entity.is_builtin()).copied().collect();
-        for entity in ours {
-            self.consider_writer(now, entity, guid);
-        }
-    }
-
-    fn match_remote_reader(&mut self, now: Instant, guid: Guid) {
-        let ours: Vec<_> = self.writers.keys().filter(|entity| !entity.is_builtin()).copied().collect();
-        for entity in ours {
-            self.consider_reader(now, entity, guid);
+    /// Matches a remote endpoint with ours of its topic.
+    fn match_remote(&mut self, now: Instant, guid: Guid) {
+        let is_writer = guid.entity.is_writer();
+        let Some(endpoint) = self.remote.endpoints(is_writer).get(guid) else { return };
+        let Some(ours) = self.topics.get(endpoint.topic()) else { return };
+        let ours = if is_writer { &ours.readers } else { &ours.writers };
+        for entity in ours.clone() {
+            match is_writer {
+                true => self.consider_writer(now, entity, guid),
+                false => self.consider_reader(now, entity, guid),
+            }
         }
     }
 
     pub(crate) fn match_new_reader(&mut self, now: Instant, entity: EntityId) {
-        for guid in self.remote.writers.keys().copied().collect::<Vec<_>>() {
+        let Some(reader) = self.readers.get(&entity) else { return };
+        let writers: Vec<Guid> = self.remote.endpoints(true).of_topic(&reader.topic).collect();
+        for guid in writers {
             self.consider_writer(now, entity, guid);
         }
     }
 
     pub(crate) fn match_new_writer(&mut self, now: Instant, entity: EntityId) {
-        for guid in self.remote.readers.keys().copied().collect::<Vec<_>>() {
+        let Some(writer) = self.writers.get(&entity) else { return };
+        let readers: Vec<Guid> = self.remote.endpoints(false).of_topic(&writer.topic).collect();
+        for guid in readers {
             self.consider_reader(now, entity, guid);
         }
     }
 
+    /// Where a remote endpoint is reached: its own address, else its participant's.
+    fn address_of(&self, guid: Guid, endpoint: &RemoteEndpoint) -> ReaderAddress {
+        let own = endpoint.address.as_deref();
+        let default = || self.remote.participants.get(&guid.prefix).map(|remote| remote.default.clone());
+        let unicast = match own.and_then(|own| own.unicast) {
+            Some(unicast) => Vec::from([unicast]),
+            None => default().unwrap_or_default(),
+        };
+        ReaderAddress { unicast, group: own.and_then(|own| own.group), route: None }
+    }
+
     /// Matches one of our readers with a remote writer, unmatches them, or takes the writer's new address.
     fn consider_writer(&mut self, now: Instant, entity: EntityId, guid: Guid) {
-        let (Some(reader), Some(data)) = (self.readers.get(&entity), self.remote.writers.get(&guid)) else {
-            return;
-        };
+        let remote = self.remote.endpoints(true).get(guid);
+        let (Some(reader), Some(data)) = (self.readers.get(&entity), remote) else { return };
         let was_matched = reader.is_matched_with(guid);
-        let verdict = if reader.topic == data.topic {
-            self.judge(entity, data, &reader.type_name, &data.qos, &reader.qos)
-        } else {
-            Verdict::Ignore
-        };
+        let verdict = self.judge((entity, &reader.type_name), (guid, data), data.qos(), &reader.qos);
         match verdict {
             Verdict::Match => {
-                let (to, qos, vendor) = (data.unicast.clone(), data.qos.clone(), self.vendor_of(guid.prefix));
+                let to = self.address_of(guid, data).unicast;
+                let (qos, vendor) = (data.shared_qos(), self.vendor_of(guid.prefix));
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(reader) = self.readers.get_mut(&entity) else { return };
                 if was_matched && reader.readdress_writer(guid, &to, &qos) {
@@ -354,20 +353,13 @@ impl Participant {
 
     /// Matches one of our writers with a remote reader, unmatches them, or takes the reader's new address.
     fn consider_reader(&mut self, now: Instant, entity: EntityId, guid: Guid) {
-        let (Some(writer), Some(data)) = (self.writers.get(&entity), self.remote.readers.get(&guid)) else {
-            return;
-        };
+        let remote = self.remote.endpoints(false).get(guid);
+        let (Some(writer), Some(data)) = (self.writers.get(&entity), remote) else { return };
         let was_matched = writer.is_matched_with(guid);
-        let verdict = if writer.topic == data.topic {
-            self.judge(entity, data, &writer.type_name, &writer.qos, &data.qos)
-        } else {
-            Verdict::Ignore
-        };
+        let verdict = self.judge((entity, &writer.type_name), (guid, data), &writer.qos, data.qos());
         match verdict {
             Verdict::Match => {
-                let group = data.multicast.first().copied();
-                let to = ReaderAddress { unicast: data.unicast.clone(), group, route: None };
-                let qos = data.qos.clone();
+                let (to, qos) = (self.address_of(guid, data), data.shared_qos());
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&entity) else { return };
                 if was_matched && writer.readdress_reader(guid, to.clone(), &qos) {
@@ -391,24 +383,23 @@ impl Participant {
     /// Whether two endpoints of one topic belong together.
     fn judge(
         &self,
-        local: EntityId,
-        data: &EndpointData,
-        type_name: &str,
+        (local, type_name): (EntityId, &str),
+        (remote, data): (Guid, &RemoteEndpoint),
         offered: &Qos,
         requested: &Qos,
     ) -> Verdict {
         if !is_matched(self.config.partition_rule, &offered.partitions, &requested.partitions) {
             return Verdict::Ignore;
         }
-        if data.type_name != type_name {
-            let type_name = data.type_name.clone();
-            return Verdict::Tell(Event::InconsistentType { local, remote: data.guid, type_name });
+        if data.type_name() != type_name {
+            let type_name = data.type_name().to_string();
+            return Verdict::Tell(Event::InconsistentType { local, remote, type_name });
         }
         let policies = incompatible(offered, requested);
         if policies.is_empty() {
             return Verdict::Match;
         }
-        Verdict::Tell(Event::IncompatibleQos { local, remote: data.guid, policies })
+        Verdict::Tell(Event::IncompatibleQos { local, remote, policies })
     }
 
     fn unmatch_writer(&mut self, entity: EntityId, guid: Guid) {
@@ -436,16 +427,17 @@ impl Participant {
         }
     }
 
-    pub(crate) fn forget_remote_writer(&mut self, guid: Guid) {
-        self.remote.writers.remove(&guid);
-        for entity in self.routes.get(&guid).cloned().unwrap_or_default() {
-            self.unmatch_writer(entity, guid);
+    /// Forgets a remote endpoint, or one of ours, and unmatches it.
+    pub(crate) fn forget_remote(&mut self, guid: Guid) {
+        let Some(endpoint) = self.remote.forget(guid) else { return };
+        if guid.entity.is_writer() {
+            for entity in self.routes.get(&guid).cloned().unwrap_or_default() {
+                self.unmatch_writer(entity, guid);
+            }
+            return;
         }
-    }
-
-    pub(crate) fn forget_remote_reader(&mut self, guid: Guid) {
-        self.remote.readers.remove(&guid);
-        for entity in self.writers.keys().copied().filter(|entity| !entity.is_builtin()).collect::<Vec<_>>() {
+        let ours = self.topics.get(endpoint.topic()).map(|ours| ours.writers.clone());
+        for entity in ours.unwrap_or_default() {
             self.unmatch_reader(entity, guid);
         }
     }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::ParticipantData;
-use super::remote::{Admission, RemoteParticipant, expiry};
+use super::remote::{Admission, RemoteParticipant};
 use crate::event::{Event, LostReason};
 use crate::message::{Data, InlineQos, MessageWriter, Payload, StatusInfo};
 use crate::outbox::Context;
@@ -149,16 +149,15 @@ impl Participant {
         // Compared as announced: where an announcement comes from differs from one network to the next.
         let has_moved = known.data.metatraffic_unicast != announced.metatraffic_unicast
             || known.data.default_unicast != announced.default_unicast;
-        known.expires_at = expiry(now, announced.lease);
         known.data = announced;
-        let expires_at = known.expires_at;
         if has_moved {
-            let old = core::mem::replace(&mut known.default, default.clone());
+            known.default = default;
             known.metatraffic.clone_from(&metatraffic);
             self.readdress_builtin_endpoints(prefix, &metatraffic);
-            self.readdress_endpoints(now, prefix, &old, &default);
+            self.readdress_endpoints(now, prefix);
         }
-        self.note_deadline(Some(expires_at));
+        self.remote.touch(prefix, now, false);
+        self.note_deadline(Some(self.remote.next_expiry()));
     }
 
     /// Where a participant's built-in endpoints and its others are reached.
@@ -186,17 +185,7 @@ impl Participant {
         let name = announced.name.clone();
         let builtin = announced.builtin_endpoints;
         let vendor = announced.vendor;
-        self.remote.insert(
-            prefix,
-            RemoteParticipant {
-                expires_at: expiry(now, announced.lease),
-                data: announced,
-                is_confirmed: false,
-                discovered_at: now,
-                metatraffic: metatraffic.clone(),
-                default,
-            },
-        );
+        self.remote.insert(prefix, RemoteParticipant::new(now, announced, metatraffic.clone(), default));
         self.note_deadline(self.remote.participants.get(&prefix).map(|remote| remote.expires_at));
         self.send_announcement(now, Some(prefix), &metatraffic);
         self.match_builtin_endpoints(now, prefix, builtin, vendor, &metatraffic);
@@ -204,8 +193,7 @@ impl Participant {
     }
 
     pub(crate) fn expire_participants(&mut self, now: Instant) {
-        let expired = self.remote.participants.iter().filter(|(_, remote)| remote.expires_at <= now);
-        for prefix in expired.map(|(prefix, _)| *prefix).collect::<Vec<_>>() {
+        for prefix in self.remote.expired(now) {
             self.forget_participant(prefix, LostReason::LeaseExpired);
         }
     }
@@ -214,12 +202,8 @@ impl Participant {
         if self.remote.remove(prefix).is_none() {
             return;
         }
-        let (writers, readers) = self.remote.endpoints_of(prefix);
-        for guid in writers {
-            self.forget_remote_writer(guid);
-        }
-        for guid in readers {
-            self.forget_remote_reader(guid);
+        for guid in self.remote.endpoints_of(prefix) {
+            self.forget_remote(guid);
         }
         self.unmatch_builtin_endpoints(prefix);
         self.tell(Event::ParticipantLost { prefix, reason });

@@ -50,10 +50,11 @@ pub use config::{
 };
 
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use units::Instant;
 
-use crate::discovery::data::EndpointData;
+use crate::discovery::endpoints::RemoteEndpoint;
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
 use crate::history::{RawSample, Refused};
@@ -74,6 +75,8 @@ pub struct Participant {
     /// Which of our readers listen to a remote writer.
     pub(crate) routes: BTreeMap<Guid, Vec<EntityId>>,
     pub(crate) remote: RemoteTable,
+    /// Our own endpoints by topic.
+    pub(crate) topics: BTreeMap<String, OwnEndpoints>,
     pub(crate) announce_at: Instant,
     pub(crate) announcements: u32,
     next_key: u32,
@@ -84,6 +87,13 @@ pub struct Participant {
     pub(crate) outbox: Outbox,
     pub(crate) events: Events,
     pub(crate) statistics: Statistics,
+}
+
+/// A participant's own endpoints on one topic.
+#[derive(Debug, Default)]
+pub(crate) struct OwnEndpoints {
+    pub(crate) writers: Vec<EntityId>,
+    pub(crate) readers: Vec<EntityId>,
 }
 
 /// Borrows of the parts that every endpoint operation needs, apart from the endpoints themselves.
@@ -113,6 +123,7 @@ impl Participant {
             readers: BTreeMap::new(),
             routes: BTreeMap::new(),
             remote: RemoteTable::default(),
+            topics: BTreeMap::new(),
             announce_at: now,
             announcements: 0,
             next_key: 1,
@@ -149,13 +160,13 @@ impl Participant {
     }
 
     /// The remote writers known now, matched or not.
-    pub fn remote_writers(&self) -> impl Iterator<Item = &EndpointData> {
-        self.remote.writers.values().filter(|data| data.guid.prefix != self.config.prefix)
+    pub fn remote_writers(&self) -> impl Iterator<Item = (Guid, &RemoteEndpoint)> {
+        self.remote.endpoints(true).iter().filter(|(guid, _)| guid.prefix != self.config.prefix)
     }
 
     /// The remote readers known now, matched or not.
-    pub fn remote_readers(&self) -> impl Iterator<Item = &EndpointData> {
-        self.remote.readers.values().filter(|data| data.guid.prefix != self.config.prefix)
+    pub fn remote_readers(&self) -> impl Iterator<Item = (Guid, &RemoteEndpoint)> {
+        self.remote.endpoints(false).iter().filter(|(guid, _)| guid.prefix != self.config.prefix)
     }
 
     /// The remote endpoints that a local writer or reader exchanges data with.
@@ -255,6 +266,7 @@ impl Participant {
         if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
             self.events.forget(writer);
             self.retract_writer(now, writer);
+            self.forget_own(writer);
         }
     }
 
@@ -267,7 +279,17 @@ impl Participant {
             }
             self.routes.retain(|_, route| !route.is_empty());
             self.retract_reader(now, reader);
+            self.forget_own(reader);
         }
+    }
+
+    /// Takes a deleted endpoint off its topic.
+    fn forget_own(&mut self, entity: EntityId) {
+        self.topics.retain(|_, own| {
+            own.writers.retain(|writer| *writer != entity);
+            own.readers.retain(|reader| *reader != entity);
+            !own.writers.is_empty() || !own.readers.is_empty()
+        });
     }
 
     /// Writes a sample: sends it to every matched reader and keeps it as long as the writer's QoS asks.
@@ -351,7 +373,7 @@ impl Participant {
         let readers = self.readers.values().filter_map(Reader::deadline);
         writers
             .chain(readers)
-            .chain(self.remote.next_expiry())
+            .chain([self.remote.next_expiry()])
             .min()
             .unwrap_or(Instant::MAX)
             .min(self.announce_at)
