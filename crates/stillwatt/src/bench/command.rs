@@ -72,18 +72,13 @@ fn placements(
 }
 
 /// Those of the contestants that know the transport.
-fn speaking(contestants: &[Contestant], transport: BenchTransport) -> Result<Vec<Contestant>, Failure> {
-    let speaking: Vec<_> = contestants.iter().copied().filter(|one| one.speaks(transport)).collect();
-    if speaking.is_empty() {
-        let names = listed(contestants.iter().map(|one| one.name()));
-        return Err(Failure::new(Exit::NotAvailable, format!("{names} cannot speak {transport}")));
-    }
-    Ok(speaking)
+fn speaking(contestants: &[Contestant], transport: BenchTransport) -> Vec<Contestant> {
+    contestants.iter().copied().filter(|one| one.speaks(transport)).collect()
 }
 
 fn run_latency(options: &LatencyOptions, output: &mut Output) -> Result<Exit, Failure> {
     let setting = &options.setting;
-    let ground = Ground::of(setting, &LATENCY_USUAL)?;
+    let ground = Ground::of(setting, &LATENCY_USUAL, &options.transports)?;
     let usual = [Placement::OneCore, Placement::Across];
     let (placements, placed) = placements(&options.placements, &usual, &ground.online)?;
     let command = format!(
@@ -98,7 +93,7 @@ fn run_latency(options: &LatencyOptions, output: &mut Output) -> Result<Exit, Fa
     let mut record = ground.record("stillwatt.bus-bench-latency/1", command)?;
     let mut cells = Vec::new();
     for transport in options.transports.iter().copied() {
-        let contestants = speaking(&ground.contestants, transport)?;
+        let contestants = speaking(&ground.contestants, transport);
         for size_bytes in options.sizes.iter().copied() {
             for subscribers in options.subscribers.iter().copied() {
                 for placement in placements.iter().copied() {
@@ -122,7 +117,7 @@ fn run_latency(options: &LatencyOptions, output: &mut Output) -> Result<Exit, Fa
 
 fn run_throughput(options: &ThroughputOptions, output: &mut Output) -> Result<Exit, Failure> {
     let setting = &options.setting;
-    let ground = Ground::of(setting, &THROUGHPUT_USUAL)?;
+    let ground = Ground::of(setting, &THROUGHPUT_USUAL, &options.transports)?;
     let (placements, placed) = placements(&options.placements, &[Placement::Free], &ground.online)?;
     let command = format!(
         "stillwatt bus bench throughput --transport {} --size {} --samples {}{} {placed} {}",
@@ -135,7 +130,7 @@ fn run_throughput(options: &ThroughputOptions, output: &mut Output) -> Result<Ex
     let mut record = ground.record("stillwatt.bus-bench-throughput/1", command)?;
     let mut cells = Vec::new();
     for transport in options.transports.iter().copied() {
-        let contestants = speaking(&ground.contestants, transport)?;
+        let contestants = speaking(&ground.contestants, transport);
         for size_bytes in options.sizes.iter().copied() {
             for placement in placements.iter().copied() {
                 let stream = Stream { transport, is_reliable: !options.best_effort, size_bytes, placement };
@@ -177,7 +172,7 @@ impl Crowd {
 
 fn run_discovery(options: &DiscoveryOptions, output: &mut Output) -> Result<Exit, Failure> {
     let setting = &options.setting;
-    let ground = Ground::of(setting, &CROWD_USUAL)?;
+    let ground = Ground::of(setting, &CROWD_USUAL, &[options.transport])?;
     let command = format!(
         "stillwatt bus bench discovery {} {}",
         options.crowd.command(options.transport),
@@ -185,7 +180,7 @@ fn run_discovery(options: &DiscoveryOptions, output: &mut Output) -> Result<Exit
     );
     let mut record = ground.record("stillwatt.bus-bench-discovery/1", command)?;
     let gathering = options.crowd.gathering(options.transport);
-    let contestants = speaking(&ground.contestants, options.transport)?;
+    let contestants = speaking(&ground.contestants, options.transport);
     let cells = contestants.iter().map(|contestant| (gathering, *contestant));
     let stage = ground.stage();
     let cells = schedule::alternate(cells, setting.runs, |gathering, contestant| {
@@ -199,7 +194,7 @@ fn run_discovery(options: &DiscoveryOptions, output: &mut Output) -> Result<Exit
 
 fn run_scale(options: &ScaleOptions, output: &mut Output) -> Result<Exit, Failure> {
     let setting = &options.setting;
-    let ground = Ground::of(setting, &CROWD_USUAL)?;
+    let ground = Ground::of(setting, &CROWD_USUAL, &[options.transport])?;
     let command = format!(
         "stillwatt bus bench scale {} {}",
         options.crowd.command(options.transport),
@@ -207,7 +202,7 @@ fn run_scale(options: &ScaleOptions, output: &mut Output) -> Result<Exit, Failur
     );
     let mut record = ground.record("stillwatt.bus-bench-scale/1", command)?;
     let gathering = options.crowd.gathering(options.transport);
-    let contestants = speaking(&ground.contestants, options.transport)?;
+    let contestants = speaking(&ground.contestants, options.transport);
     let cells = contestants.iter().map(|contestant| (gathering, *contestant));
     let stage = ground.stage();
     let cells = schedule::alternate(cells, setting.runs, |gathering, contestant| {
@@ -221,7 +216,7 @@ fn run_scale(options: &ScaleOptions, output: &mut Output) -> Result<Exit, Failur
 
 fn run_idle(options: &IdleOptions, output: &mut Output) -> Result<Exit, Failure> {
     let setting = &options.setting;
-    let ground = Ground::of(setting, &IDLE_USUAL)?;
+    let ground = Ground::of(setting, &IDLE_USUAL, &[options.transport])?;
     let command = format!(
         "stillwatt bus bench idle --transport {} --participants {} --endpoints {} --seconds {} {}",
         options.transport,
@@ -231,7 +226,7 @@ fn run_idle(options: &IdleOptions, output: &mut Output) -> Result<Exit, Failure>
         setting.command(&ground.contestants),
     );
     let mut record = ground.record("stillwatt.bus-bench-idle/1", command)?;
-    let contestants = speaking(&ground.contestants, options.transport)?;
+    let contestants = speaking(&ground.contestants, options.transport);
     let mut cells = Vec::new();
     for participants in options.participants.iter().copied() {
         let endpoints = if participants == 1 { 0 } else { options.endpoints };

@@ -57,7 +57,8 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// `asked` are those that must take part; with none, those of `usual` that are here do.
+    /// `asked` are those to compare with, who must take part; with none, those of `usual` that are here do. Ours always
+    /// does.
     pub(crate) fn prepare(
         asked: &[Contestant],
         usual: &[Contestant],
@@ -66,7 +67,7 @@ impl Ground {
         domain: u32,
     ) -> Result<Self, Failure> {
         let programs = Programs::find(peers_dir)?;
-        let (contestants, missing) = if asked.is_empty() {
+        let (mut contestants, missing): (Vec<_>, Vec<_>) = if asked.is_empty() {
             usual.iter().copied().partition(|contestant| programs.has(*contestant))
         } else {
             for contestant in asked {
@@ -74,11 +75,25 @@ impl Ground {
             }
             (asked.to_vec(), Vec::new())
         };
+        contestants.push(Contestant::Stillwatt);
+        contestants.sort_unstable();
+        contestants.dedup();
         let network = Network::create(hosts)?;
         Ok(Self { programs, network, online: cpus::online_cpus(), domain, contestants, missing })
     }
 
-    fn of(setting: &Setting, usual: &[Contestant]) -> Result<Self, Failure> {
+    fn of(
+        setting: &Setting,
+        usual: &[Contestant],
+        transports: &[transport::BenchTransport],
+    ) -> Result<Self, Failure> {
+        let silent = |peer: &&Contestant| !transports.iter().any(|transport| peer.speaks(*transport));
+        if let Some(peer) = setting.peers.iter().find(silent) {
+            let names: Vec<_> = transports.iter().map(|transport| transport.name()).collect();
+            let (name, names) = (peer.name(), names.join(", "));
+            return Err(Failure::new(Exit::NotAvailable, format!("{name} cannot do {names}"))
+                .with_remedy("--peer leaves it out, --transport names others"));
+        }
         Self::prepare(&setting.peers, usual, setting.peers_dir.as_deref(), setting.hosts, setting.domain)
     }
 

@@ -36,7 +36,7 @@ pub(super) enum Bench {
 /// Who is compared, how often, and how it is printed.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Setting {
-    /// Who takes part; the floor and every DDS found here when not given
+    /// Whom to compare with; the floor and every DDS found here when not given
     #[arg(long = "peer", value_enum, value_delimiter = ',')]
     pub(super) peers: Vec<Contestant>,
     /// Runs of each, alternating

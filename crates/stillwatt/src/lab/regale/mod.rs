@@ -29,7 +29,7 @@ pub(crate) struct TransportsOptions {
     /// The folder for tables and figures
     #[arg(long, default_value = "regale-transports")]
     out: PathBuf,
-    /// Who takes part; the floor and every DDS found here when not given
+    /// Whom to compare with; the floor and every DDS found here when not given
     #[arg(long = "peer", value_enum, value_delimiter = ',')]
     peers: Vec<Contestant>,
     /// Runs of each, alternating; 5, or 2 with --quick, when not given
