@@ -2,18 +2,25 @@
 //! line, and prints one JSON object a line. The Cyclone DDS and Fast DDS peers have the same command line.
 #![expect(clippy::disallowed_methods, reason = "I/O shell: a command-line program")]
 
+#[path = "peer/described.rs"]
+mod described;
+#[path = "peer/endpoint.rs"]
+mod endpoint;
 #[path = "peer/extensible.rs"]
 mod extensible;
 mod network;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{
     Data, DdsType, EndpointBuilder, Participant, ParticipantEvent, Publisher, Representation, Subscriber,
     Target,
 };
+use described::Described;
+use endpoint::{Reads, Writes};
 use extensible::{Appendable, Extensible, Flat, Mutable, OldAppendable, OldMutable};
 
 #[derive(Clone, Debug, Default, DdsType)]
@@ -123,11 +130,20 @@ fn publish<T: DdsType>(
     let topic = options.text("topic", "interop");
     let publisher: Publisher<T> =
         options.configure(participant.publisher(&topic)).build().map_err(|error| error.to_string())?;
+    publish_by(&publisher, options, participant, sample)
+}
+
+fn publish_by<T>(
+    publisher: &impl Writes<T>,
+    options: &Options,
+    participant: &Participant,
+    sample: impl Fn(u32) -> T,
+) -> Result<bool, String> {
     let count = options.number("count", 20.0)? as u32;
     let is_durable = options.text("durability", "volatile") == "transient-local";
     let timeout = options.seconds("timeout", 20.0)?;
     if !is_durable {
-        let found = publisher.wait_for_match(1, timeout);
+        let found = publisher.wait_for_match(timeout);
         report_events(participant);
         println!("{{\"matched\": {}}}", publisher.matched().current);
         if !found {
@@ -142,13 +158,13 @@ fn publish<T: DdsType>(
         }
     }
     for k in 0..count {
-        publisher.write(&sample(k)).map_err(|error| error.to_string())?;
+        publisher.write(&sample(k))?;
         println!("{{\"wrote\": {k}}}");
         std::thread::sleep(Duration::from_millis(10));
     }
     if options.values.contains_key("dispose") {
         for k in 0..count.min(3) {
-            publisher.dispose(&sample(k)).map_err(|error| error.to_string())?;
+            publisher.dispose(&sample(k))?;
         }
     }
     std::thread::sleep(options.seconds("linger", 3.0)?);
@@ -166,6 +182,16 @@ fn subscribe<T: DdsType + 'static>(
     let topic = options.text("topic", "interop");
     let subscriber: Subscriber<T> =
         options.configure(participant.subscriber(&topic)).build().map_err(|error| error.to_string())?;
+    subscribe_by(&subscriber, options, participant, show, key)
+}
+
+fn subscribe_by<T>(
+    subscriber: &impl Reads<T>,
+    options: &Options,
+    participant: &Participant,
+    show: impl Fn(&T) -> String,
+    key: impl Fn(&T) -> u32,
+) -> Result<bool, String> {
     let count = options.number("count", 20.0)? as usize;
     let end = node::clock::monotonic() + options.seconds("timeout", 20.0)?;
     let wants_disposed = if options.values.contains_key("dispose") { 3.min(count) } else { 0 };
@@ -176,8 +202,8 @@ fn subscribe<T: DdsType + 'static>(
             matched = current;
             println!("{{\"matched\": {matched}}}");
         }
-        match subscriber.recv_timeout(Duration::from_millis(50)) {
-            Ok(Some(sample)) => match sample.data {
+        match subscriber.next(Duration::from_millis(50)) {
+            Ok(Some(data)) => match data {
                 Data::Valid(value) => {
                     got += 1;
                     println!("{}", show(&value));
@@ -190,11 +216,32 @@ fn subscribe<T: DdsType + 'static>(
                 Data::Unregistered(_) => {}
             },
             Ok(None) => report_events(participant),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error),
         }
     }
     println!("{{\"matched\": {}, \"lost\": {}}}", subscriber.matched().total, subscriber.lost());
     Ok(got >= count && disposed >= wants_disposed)
+}
+
+/// Either role, with the type described in the XML file `file` in place of the derived one.
+fn described<T: Described>(
+    file: &str,
+    options: &Options,
+    participant: &Participant,
+    sample: impl Fn(u32) -> T,
+    show: impl Fn(&T) -> String,
+    key: impl Fn(&T) -> u32,
+) -> Result<bool, String> {
+    let structure = described::structure(file, T::NAME)?;
+    let topic = options.text("topic", "interop");
+    if options.verb == "pub" {
+        let builder = participant.dynamic_publisher(&topic, Arc::clone(&structure));
+        let publisher = options.configure(builder).build().map_err(|error| error.to_string())?;
+        return publish_by(&publisher, options, participant, |k| described::value(&structure, sample(k)));
+    }
+    let builder = participant.dynamic_subscriber(&topic, structure);
+    let subscriber = options.configure(builder).build().map_err(|error| error.to_string())?;
+    subscribe_by(&subscriber, options, participant, |value| show(&T::of(value)), |value| key(&T::of(value)))
 }
 
 /// Either role, with an extensible type.
@@ -231,6 +278,16 @@ fn run() -> Result<bool, String> {
             value.data.len()
         )
     };
+    if let Some(file) = options.values.get("xml").and_then(|files| files.last()) {
+        return match kind.as_str() {
+            "Item" => described(file, &options, &participant, item, show_item, |value| value.id),
+            "Plain" | "Big" => {
+                let sample = |k| plain(k, bytes);
+                described(file, &options, &participant, sample, show_plain, |value| value.id)
+            }
+            other => Err(format!("--xml is for Item, Plain and Big, not {other}")),
+        };
+    }
     match (options.verb.as_str(), kind.as_str()) {
         ("pub" | "sub", "Appendable" | "Mutable" | "Flat") => {
             let run = match (kind.as_str(), options.values.contains_key("old")) {

@@ -25,7 +25,7 @@ pub struct Publisher<T> {
 
 /// A serialized key is padded to this many octets: Fast DDS takes a shorter one, encapsulation header included, for a
 /// key hash and does not find the instance.
-const KEY_PAYLOAD_MIN: usize = 20;
+pub(crate) const KEY_PAYLOAD_MIN: usize = 20;
 
 impl<T: DdsType> Target for Publisher<T> {
     type Needs = ();

@@ -13,6 +13,7 @@ use crate::config::{EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config, written};
 use crate::engine::Hooks;
 use crate::keys::Keys;
+use crate::publisher::KEY_PAYLOAD_MIN;
 use crate::sample::{Data, Matched};
 use crate::{CreateError, Participant, PublishError, ReceiveError, TransportKind};
 
@@ -52,6 +53,31 @@ impl UntypedPublisher {
         let instance =
             if self.is_keyed { Some(value.key_hash_in(self.representation).map_err(fault)?) } else { None };
         self.endpoint.write(instance, StatusInfo::default(), &payload)
+    }
+
+    /// Ends an instance: subscribers learn that it is gone. Only the key members of `value` matter.
+    ///
+    /// # Errors
+    /// As for [`UntypedPublisher::write`].
+    pub fn dispose(&self, value: &DynamicValue) -> Result<(), PublishError> {
+        self.end(value, StatusInfo { disposed: true, unregistered: false })
+    }
+
+    /// Says that this publisher no longer writes an instance, which others may go on doing.
+    ///
+    /// # Errors
+    /// As for [`UntypedPublisher::write`].
+    pub fn unregister(&self, value: &DynamicValue) -> Result<(), PublishError> {
+        self.end(value, StatusInfo { disposed: false, unregistered: true })
+    }
+
+    fn end(&self, value: &DynamicValue, status: StatusInfo) -> Result<(), PublishError> {
+        let fault = |source| PublishError::Encode { topic: self.endpoint.topic.clone(), source };
+        let mut payload = Vec::new();
+        value.key_to_payload_in(self.representation, &mut payload).map_err(fault)?;
+        payload.resize(payload.len().max(KEY_PAYLOAD_MIN), 0);
+        let instance = value.key_hash_in(self.representation).map_err(fault)?;
+        self.endpoint.write(Some(instance), status, &payload)
     }
 
     /// How many subscribers it writes to.

@@ -1,11 +1,14 @@
 //! Participants of one process over the real engine: typed exchange, callbacks, history, threads, idleness.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers: a failure here is a failed test")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use bus::xml::{Document, Types};
 use bus::{CreateError, Data, DdsType, DynamicData, Participant, Representation, TransportKind};
+use rtps::types::{DynamicValue, Value};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -103,8 +106,8 @@ fn callbacks_answer() {
     let (a, b) = (join("a", 43), join("b", 43));
     let answers = b.publisher::<Item>("pong").reliable().build().unwrap();
     let (sender, receiver) = mpsc::channel();
-    let count = std::sync::Arc::new(AtomicU32::new(0));
-    let counter = std::sync::Arc::clone(&count);
+    let count = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&count);
     let echo = b
         .subscriber::<Item>("ping")
         .reliable()
@@ -174,8 +177,8 @@ fn callbacks_stay_on_bus_threads() {
 #[test]
 fn a_callback_may_drop_its_subscriber() {
     let (a, b) = (join("a", 53), join("b", 53));
-    let own = std::sync::Arc::new(std::sync::Mutex::new(None));
-    let held = std::sync::Arc::clone(&own);
+    let own = Arc::new(std::sync::Mutex::new(None));
+    let held = Arc::clone(&own);
     let answers = b.publisher::<Item>("pong").build().unwrap();
     let (told, is_told) = mpsc::channel();
     let subscriber = b
@@ -303,4 +306,41 @@ fn domains_are_apart() {
     other.write(&item(2, 0.0)).unwrap();
     assert_eq!(subscriber.recv_timeout(LONG).unwrap().unwrap().data, Data::Valid(item(2, 0.0)));
     assert_eq!(publisher.matched().current, 0);
+}
+
+/// Values of a type described in XML are those of the derived type of the same name, and end their instances as those
+/// do.
+#[test]
+fn xml_types_meet_derived_ones() {
+    let text = "<types xmlns='http://www.eprosima.com'><type><struct name='test::Item'>\
+                <member name='id' type='uint32' key='true'/><member name='value' type='float64'/>\
+                <member name='name' type='string'/></struct></type></types>";
+    let document = Document::parse("item.xml", text, &|_| None).unwrap();
+    let structure = Types::load(&[document]).unwrap().structure("test::Item").unwrap();
+    let (a, b) = (join("a", 58), join("b", 58));
+    let described = a.dynamic_publisher("items", Arc::clone(&structure)).reliable().build().unwrap();
+    let derived = b.subscriber::<Item>("items").reliable().keep_all().build().unwrap();
+    assert!(described.wait_for_match(1, LONG) && derived.wait_for_match(1, LONG));
+    let mut value = DynamicValue::zero(Arc::clone(&structure));
+    value.set("id", Value::Uint32(7)).unwrap();
+    value.set("name", Value::String("item 7".into())).unwrap();
+    described.write(&value).unwrap();
+    described.dispose(&value).unwrap();
+    described.unregister(&value).unwrap();
+    let next = || derived.recv_timeout(LONG).unwrap().unwrap().data;
+    let key = Item { id: 7, ..Item::default() };
+    assert_eq!(next(), Data::Valid(item(7, 0.0)));
+    assert_eq!(next(), Data::Disposed(Some(key.clone())));
+    assert_eq!(next(), Data::Unregistered(Some(key)));
+
+    let (back, forth) = ("back", b.publisher::<Item>("back").reliable().build().unwrap());
+    let described = a.dynamic_subscriber(back, structure).reliable().keep_all().build().unwrap();
+    assert!(described.wait_for_match(1, LONG) && forth.wait_for_match(1, LONG));
+    forth.write(&item(9, 1.5)).unwrap();
+    forth.dispose(&item(9, 0.0)).unwrap();
+    let next = || described.recv_timeout(LONG).unwrap().unwrap().data;
+    let Data::Valid(DynamicData::Value(value)) = next() else { panic!("a value") };
+    assert_eq!(value.get("name").and_then(Value::as_str), Some("item 9"));
+    let Data::Disposed(Some(DynamicData::Value(key))) = next() else { panic!("a disposal with its key") };
+    assert_eq!((key.get("id"), key.get("value")), (Some(&Value::Uint32(9)), Some(&Value::Float64(0.0))));
 }

@@ -184,3 +184,65 @@ fn fast_dds_type_information() {
         assert_eq!(came, expected, "{subscriber:?} {publisher:?}");
     }
 }
+
+/// Types that both sides read from the same XML file: samples and disposals go both ways between Fast DDS's dynamic types
+/// and ours, and between ours and the derived types of the same names.
+#[test]
+fn xml_types() {
+    if let Some(reason) = missing() {
+        return skip("interop::xml_types", &reason);
+    }
+    let pairs = [
+        (Program::StillwattXml, Program::FastDds),
+        (Program::FastDds, Program::StillwattXml),
+        (Program::StillwattXml, Program::FastDds3),
+        (Program::FastDds3, Program::StillwattXml),
+        (Program::StillwattXml, Program::Cyclone),
+        (Program::Cyclone, Program::StillwattXml),
+        (Program::StillwattXml, Program::Stillwatt),
+        (Program::Stillwatt, Program::StillwattXml),
+    ];
+    let kinds = [(Kind::Item, 6), (Kind::Plain, 6), (Kind::Big, 3)];
+    let once = || pairs.iter().flat_map(|pair| kinds.iter().map(|kind| (*pair, *kind)));
+    let runs: Vec<_> = (0..repeats()).flat_map(|_| once()).collect();
+    run_all(&runs, |((writer, reader), (kind, count))| {
+        let name = format!("XML dynamic type, {kind:?}");
+        let result = xml_exchange(*writer, *reader, *kind, *count);
+        record(writer, reader, &name, result.is_ok());
+        (
+            format!("{writer} -> {reader}, {name}"),
+            result.map_err(|problem| format!("{writer} -> {reader}: {problem}")),
+        )
+    });
+}
+
+/// Writes `count` samples, of which a late joiner must get all, and if they have a key disposes of three instances.
+fn xml_exchange(writer: Program, reader: Program, kind: Kind, count: u32) -> Result<(), String> {
+    let namespace = Namespace::create().map_err(|reason| reason.to_string())?;
+    let peer = |program: Program| {
+        let peer = program.peer(&namespace).map_err(|reason| reason.to_string())?;
+        let peer = peer.reliability(Reliability::Reliable).timeout(TIMEOUT).linger(TIMEOUT);
+        Ok::<_, String>(if kind == Kind::Item { peer.dispose() } else { peer })
+    };
+    let topic = "interop/xml";
+    let mut subscriber =
+        peer(reader)?.subscribe(35, topic, kind, count).start().map_err(|error| error.to_string())?;
+    let mut publisher =
+        peer(writer)?.publish(35, topic, kind, count).gate().start().map_err(|error| error.to_string())?;
+    if !publisher.wait_for_match() || !subscriber.wait_for_match() {
+        return Err(format!("no match: {:?} {:?}", publisher.stop(), subscriber.stop()));
+    }
+    publisher.open_gate();
+    let (subscriber, publisher) = (subscriber.finish(), publisher.stop());
+    let mut expected: Vec<_> = (0..count).map(|k| kind.expected(publisher.name, k).to_string()).collect();
+    let mut came: Vec<_> = subscriber.samples().into_iter().map(ToString::to_string).collect();
+    expected.sort();
+    came.sort();
+    let mut keys = subscriber.disposed();
+    keys.sort_unstable();
+    let wanted_keys: &[u64] = if kind == Kind::Item { &[0, 1, 2] } else { &[] };
+    if came != expected || keys != wanted_keys {
+        return Err(format!("other samples or disposals than were written: {subscriber:?} {publisher:?}"));
+    }
+    Ok(())
+}

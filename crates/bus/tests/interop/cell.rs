@@ -15,6 +15,8 @@ use Reliability::{BestEffort, Reliable};
 pub(crate) enum Program {
     /// Ours: the example `peer`.
     Stillwatt,
+    /// The same with types from the XML file that Fast DDS reads.
+    StillwattXml,
     /// Cyclone DDS.
     Cyclone,
     /// Fast DDS 2.9.
@@ -27,6 +29,7 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stillwatt => "stillwatt",
+            Self::StillwattXml => "stillwatt (XML)",
             Self::Cyclone => "Cyclone DDS",
             Self::FastDds => "Fast DDS",
             Self::FastDds3 => "Fast DDS 3",
@@ -39,6 +42,8 @@ impl Program {
     pub(crate) fn peer(self, namespace: &Namespace) -> Result<Peer, Skip> {
         match self {
             Self::Stillwatt => Peer::stillwatt(namespace, &our_program()),
+            Self::StillwattXml => Peer::stillwatt(namespace, &our_program())
+                .map(|peer| peer.argument("--xml").argument(&types_file().to_string_lossy())),
             Self::Cyclone => Peer::cyclone(namespace),
             Self::FastDds => Peer::fastdds(namespace),
             Self::FastDds3 => Peer::fastdds3(namespace),
@@ -51,6 +56,11 @@ fn our_program() -> PathBuf {
     let test = std::env::current_exe().unwrap_or_default();
     let profile = test.parent().and_then(|deps| deps.parent());
     profile.unwrap_or(&test).join("examples/peer")
+}
+
+/// The types that the Fast DDS peer reads.
+fn types_file() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../peers/fastdds/types.xml"].iter().collect()
 }
 
 /// How one endpoint of a cell is configured.

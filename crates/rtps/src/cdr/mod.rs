@@ -57,6 +57,7 @@ pub use structure::{Extensibility, MEMBER_ID_MAX, MemberHeader};
 pub use topic::{
     DdsType, KEY_SIZE_COUNTED_MAX, KeyHash, from_payload, key_from_payload, key_hash_of_payload,
     key_to_payload, key_to_payload_in, open_payload, to_payload, to_payload_in, write_payload,
+    write_payload_in_order,
 };
 pub use value::{Cdr, Extent};
 

@@ -185,10 +185,25 @@ pub fn write_payload(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
 ) -> Result<(), CdrError> {
+    write_payload_in_order(extensibility, representation, Endianness::Little, out, write)
+}
+
+/// [`write_payload`] in a byte order.
+///
+/// # Errors
+/// As `write`.
+#[inline]
+pub fn write_payload_in_order(
+    extensibility: Extensibility,
+    representation: Representation,
+    endianness: Endianness,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
+) -> Result<(), CdrError> {
     let form = PayloadForm::of(extensibility, representation);
-    out.extend_from_slice(&Encapsulation { form, endianness: Endianness::Little }.to_bytes());
+    out.extend_from_slice(&Encapsulation { form, endianness }.to_bytes());
     let start = out.len();
-    write(&mut Encoder::new(out, Endianness::Little, representation))?;
+    write(&mut Encoder::new(out, endianness, representation))?;
     if extensibility != Extensibility::Final || representation != Representation::Xcdr1 {
         pad_payload(start, out);
     }

@@ -141,6 +141,13 @@ impl StructType {
         Ok(Arc::new(self))
     }
 
+    /// The same struct without a key: what Fast DDS 2 makes of an XML type, whose `key` it does not regard.
+    #[must_use]
+    pub fn without_key(&self) -> Arc<Self> {
+        let keyless = |member: &Member| Member { key: false, ..member.clone() };
+        Arc::new(Self { members: self.members.iter().map(keyless).collect(), base: None, ..self.clone() })
+    }
+
     /// What it extends.
     pub fn base(&self) -> Option<&Arc<Self>> {
         self.base.as_ref()

@@ -8,6 +8,7 @@ use rtps::qos::{Durability, Reliability};
 use serde_json::{Value as Json, json};
 use units::Instant;
 
+use super::sample_type::{SampleType, SampleTypes};
 use crate::domain::DomainChoice;
 use crate::dynamic_json;
 use crate::interrupt::Interrupt;
@@ -21,9 +22,8 @@ pub(in crate::cli) struct EchoArguments {
     topic: String,
     #[command(flatten)]
     domain: DomainChoice,
-    /// The type's name; without it the type that a writer announces, or the product's own for its topics
-    #[arg(long = "type", value_name = "NAME")]
-    type_name: Option<String>,
+    #[command(flatten)]
+    sample_type: SampleType,
     /// Partitions to read from, `*` and `?` allowed; may be repeated. Default: every partition
     #[arg(long, value_name = "PARTITION")]
     partition: Vec<String>,
@@ -41,8 +41,12 @@ pub(in crate::cli) struct EchoArguments {
 pub(super) fn run(arguments: &EchoArguments, output: &mut Output) -> Result<Exit, Failure> {
     let mut interrupt = Interrupt::install()?;
     let end = arguments.period.map_or(Instant::MAX, |period| node::clock::monotonic() + period);
+    let types = arguments.sample_type.load()?;
+    if let Some(name) = arguments.sample_type.name().filter(|_| types.has_files()) {
+        types.described(name)?;
+    }
     let participant = arguments.domain.join("stillwatt bus echo")?;
-    let Some(subscriber) = subscribe(arguments, &participant, end, &mut interrupt)? else {
+    let Some(subscriber) = subscribe(arguments, &participant, &types, end, &mut interrupt)? else {
         return if interrupt.is_set() { Ok(Exit::Done) } else { missing(arguments) };
     };
     let mut seen = 0;
@@ -83,27 +87,29 @@ fn missing(arguments: &EchoArguments) -> Result<Exit, Failure> {
 fn subscribe(
     arguments: &EchoArguments,
     participant: &Participant,
+    types: &SampleTypes,
     end: Instant,
     interrupt: &mut Interrupt,
 ) -> Result<Option<UntypedSubscriber>, Failure> {
     let topic = &arguments.topic;
-    let asked = arguments.type_name.as_ref();
-    if let Some(name) = asked.filter(|name| known_types::structure(name).is_some()) {
-        return open(arguments, participant, name, None).map(Some);
+    let asked = arguments.sample_type.name();
+    // A type of a file waits for a writer too, which says whether the topic has instances.
+    if let Some(name) = asked.filter(|name| !types.has_described(name) && types.structure(name).is_some()) {
+        return open(arguments, participant, types, name, None).map(Some);
     }
     if let Some(known) = known_types::topic(topic).filter(|_| asked.is_none()) {
-        return open(arguments, participant, known.structure.name(), None).map(Some);
+        return open(arguments, participant, types, known.structure.name(), None).map(Some);
     }
     let of_type = asked.map(|name| format!(" of type {name}")).unwrap_or_default();
     eprintln!("waiting for a writer of {topic:?}{of_type}");
     loop {
         // Only a writer says whether a type that is not known here has a key.
         let is_meant = |end: &EndpointInfo| {
-            end.is_writer && end.topic == *topic && asked.is_none_or(|name| end.type_name == *name)
+            end.is_writer && end.topic == *topic && asked.is_none_or(|name| end.type_name == name)
         };
         let mut writers = participant.endpoints().into_iter().filter(is_meant);
         if let Some(writer) = writers.next() {
-            return open(arguments, participant, &writer.type_name, Some(&writer)).map(Some);
+            return open(arguments, participant, types, &writer.type_name, Some(&writer)).map(Some);
         }
         let next = (node::clock::monotonic() + LOOK_PERIOD).min(end);
         if interrupt.wait_until(next) || node::clock::monotonic() >= end {
@@ -115,6 +121,7 @@ fn subscribe(
 fn open(
     arguments: &EchoArguments,
     participant: &Participant,
+    types: &SampleTypes,
     type_name: &str,
     writer: Option<&EndpointInfo>,
 ) -> Result<UntypedSubscriber, Failure> {
@@ -129,11 +136,15 @@ fn open(
         || known.as_ref().is_some_and(|known| known.is_transient_local),
         |writer| writer.qos.durability != Durability::Volatile,
     );
-    let mut builder = match known_types::structure(type_name) {
+    let is_keyed = writer.is_some_and(|writer| writer.guid.entity.0.ends_with(&[KIND_KEYED_WRITER]));
+    let mut builder = match types.structure(type_name) {
+        Some(structure) if structure.is_keyed() && writer.is_some() && !is_keyed => {
+            eprintln!("the writer has no key, which the type has: read without it");
+            participant.dynamic_subscriber(topic, structure.without_key())
+        }
         Some(structure) => participant.dynamic_subscriber(topic, structure),
         None => {
             eprintln!("type {type_name:?} is not known here: samples are shown as octets");
-            let is_keyed = writer.is_some_and(|writer| writer.guid.entity.0.ends_with(&[KIND_KEYED_WRITER]));
             participant.raw_subscriber(topic, type_name, is_keyed)
         }
     };

@@ -1,12 +1,14 @@
 //! `bus …`: look at a DDS domain, read and write its topics, measure it. Touches the network through `bus` only.
 
 mod check;
+mod coding;
 mod dissect;
 mod echo;
 mod list;
 mod matching;
 mod profile_json;
 mod publish;
+mod sample_type;
 
 use clap::Subcommand;
 use rtps::qos::{Durability, Reliability};
@@ -29,6 +31,10 @@ pub(super) enum BusCommand {
     Match(matching::MatchArguments),
     /// Show the RTPS messages of a packet capture, hexadecimal text or raw octets, and what is malformed in them
     Dissect(dissect::DissectArguments),
+    /// Turn a value as JSON into the octets that travel
+    Encode(coding::EncodeArguments),
+    /// Turn the octets of a sample into JSON
+    Decode(coding::DecodeArguments),
     /// Measure the bus beside the floor of this machine: latency, wake-ups, threads
     Bench(BenchOptions),
     /// The other process of the benchmark
@@ -45,6 +51,8 @@ pub(super) fn run(command: &BusCommand, output: &mut Output) -> Result<Exit, Fai
         BusCommand::Check(arguments) => check::run(arguments, output),
         BusCommand::Dissect(arguments) => dissect::run(arguments, output),
         BusCommand::Match(arguments) => matching::run(arguments, output),
+        BusCommand::Encode(arguments) => coding::encode(arguments, output),
+        BusCommand::Decode(arguments) => coding::decode(arguments, output),
         BusCommand::Bench(options) => options.run(output),
         BusCommand::BenchPeer(options) => options.run(),
     }

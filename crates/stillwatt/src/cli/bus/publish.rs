@@ -1,18 +1,17 @@
 //! `bus pub`: writes samples given as JSON to a topic.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bus::UntypedPublisher;
 use clap::Args;
-use rtps::types::{DynamicValue, StructType};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
+use super::sample_type::{SampleType, sample};
 use crate::domain::DomainChoice;
 use crate::interrupt::Interrupt;
+use crate::known_types;
 use crate::output::Output;
 use crate::report::{Exit, Failure};
-use crate::{dynamic_json, known_types};
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct PublishArguments {
@@ -22,9 +21,8 @@ pub(in crate::cli) struct PublishArguments {
     sample: String,
     #[command(flatten)]
     domain: DomainChoice,
-    /// The type's name; without it the product's own for its topics
-    #[arg(long = "type", value_name = "NAME")]
-    type_name: Option<String>,
+    #[command(flatten)]
+    sample_type: SampleType,
     /// Partitions to write to; may be repeated. Default: the nameless one
     #[arg(long, value_name = "PARTITION")]
     partition: Vec<String>,
@@ -43,7 +41,7 @@ pub(in crate::cli) struct PublishArguments {
 }
 
 pub(super) fn run(arguments: &PublishArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let structure = structure(arguments)?;
+    let structure = arguments.sample_type.of_topic(&arguments.topic)?;
     let sample = sample(&structure, &arguments.sample)?;
     let mut interrupt = Interrupt::install()?;
     let participant = arguments.domain.join("stillwatt bus pub")?;
@@ -86,40 +84,6 @@ pub(super) fn run(arguments: &PublishArguments, output: &mut Output) -> Result<E
     Ok(Exit::Done)
 }
 
-fn structure(arguments: &PublishArguments) -> Result<Arc<StructType>, Failure> {
-    let found = match &arguments.type_name {
-        Some(name) => known_types::structure(name),
-        None => known_types::topic(&arguments.topic).map(|known| known.structure),
-    };
-    found.ok_or_else(|| {
-        let names: Vec<_> =
-            known_types::topics().iter().map(|topic| topic.structure.name().to_owned()).collect();
-        let text = match &arguments.type_name {
-            Some(name) => format!("type {name:?} is not known here"),
-            None => {
-                format!("topic {:?} is not one of the product's, so its type must be given", arguments.topic)
-            }
-        };
-        Failure::new(Exit::Usage, text)
-            .with_remedy(format!("give one of these with --type: {}", names.join(", ")))
-    })
-}
-
-fn sample(structure: &Arc<StructType>, text: &str) -> Result<DynamicValue, Failure> {
-    let json: Json = serde_json::from_str(text).map_err(|error| {
-        Failure::new(Exit::Usage, format!("the sample is not JSON: {error}"))
-            .with_remedy("write for example '{\"host\": \"n1\"}', in single quotes for the shell")
-    })?;
-    dynamic_json::from_json(structure, &json).map_err(|error| {
-        let members: Vec<_> = structure.members().iter().map(|m| format!("{}: {}", m.name, m.ty)).collect();
-        Failure::from_error(Exit::Usage, error).with_remedy(format!(
-            "{} has these members: {}",
-            structure.name(),
-            members.join(", ")
-        ))
-    })
-}
-
 fn wait_for_subscriber(
     arguments: &PublishArguments,
     publisher: &UntypedPublisher,
@@ -149,20 +113,3 @@ const LOOK_PERIOD: Duration = Duration::from_millis(100);
 const DEPTH: u32 = 64;
 /// How long acknowledgements are waited for at the end.
 const ACKNOWLEDGE_MAX: Duration = Duration::from_secs(5);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Text that is not JSON, an unknown member and a wrong value are usage errors that say what is right.
-    #[test]
-    fn bad_samples_are_explained() {
-        let structure = known_types::topic("regale/event").unwrap().structure;
-        for text in ["{", "[]", r#"{"nothing": 1}"#, r#"{"header": {"sequence": -1}}"#] {
-            let failure = sample(&structure, text).unwrap_err();
-            assert_eq!(failure.exit(), Exit::Usage);
-            assert!(format!("{:?}", miette::Report::new(failure)).contains("help:"), "{text}");
-        }
-        sample(&structure, r#"{"header": {"host": "n1"}}"#).unwrap();
-    }
-}

@@ -3,13 +3,13 @@
 /// Text that is neither.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} is not hexadecimal: {text:?}")]
-pub(super) struct HexError {
+pub(in crate::cli::bus) struct HexError {
     line: usize,
     text: String,
 }
 
 /// The datagrams of a text. A line that starts with `RTPS` in hexadecimal starts a new one.
-pub(super) fn read(text: &str) -> Result<Vec<Vec<u8>>, HexError> {
+pub(in crate::cli::bus) fn read(text: &str) -> Result<Vec<Vec<u8>>, HexError> {
     let mut datagrams: Vec<Vec<u8>> = Vec::new();
     let mut half: Option<u8> = None;
     for (index, line) in text.lines().enumerate() {

@@ -2,7 +2,7 @@
 //! `bus dissect`: RTPS messages of a file, octet by octet, with what is malformed. Reads the file or standard input.
 
 mod capture;
-mod hexadecimal;
+pub(super) mod hexadecimal;
 mod message;
 mod parameter;
 mod part;
