@@ -1,26 +1,13 @@
-// Fast DDS 2.9 in the benches of `stillwatt bus bench`. Command line and lines printed: peers/README.md, "Benches".
+// Fast DDS 2.9 or 3.2 in the benches of `stillwatt bus bench`. Command line and lines printed: peers/README.md, "Benches".
 //
-// The type is written by hand against fastcdr, as its generator would, so that no Java is needed. Transports are
-// chosen in code; data sharing and intra-process delivery are off, because the bench is about transports.
+// What differs between the two is in fastdds_2.hpp and fastdds_3.hpp. The type is written by hand against fastcdr, as its
+// generator would, so that no Java is needed. Transports are chosen in code; data sharing and intra-process delivery are off, because the bench is about transports.
 
-#include <fastcdr/Cdr.h>
-#include <fastcdr/FastBuffer.h>
-#include <fastdds/dds/domain/DomainParticipant.hpp>
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/publisher/DataWriter.hpp>
-#include <fastdds/dds/publisher/DataWriterListener.hpp>
-#include <fastdds/dds/publisher/Publisher.hpp>
-#include <fastdds/dds/subscriber/DataReader.hpp>
-#include <fastdds/dds/subscriber/DataReaderListener.hpp>
-#include <fastdds/dds/subscriber/SampleInfo.hpp>
-#include <fastdds/dds/subscriber/Subscriber.hpp>
-#include <fastdds/dds/topic/TopicDataType.hpp>
-#include <fastdds/rtps/transport/TCPv4TransportDescriptor.h>
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
-#include <fastrtps/config.h>
-#include <fastrtps/utils/IPLocator.h>
-#include <fastrtps/xmlparser/XMLProfileManager.h>
+#ifdef FAST_DDS_3
+#include "fastdds_3.hpp"
+#else
+#include "fastdds_2.hpp"
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -41,12 +28,6 @@
 
 using namespace eprosima::fastdds::dds;
 using namespace eprosima::fastdds::rtps;
-using eprosima::fastrtps::rtps::IPLocator;
-using eprosima::fastrtps::rtps::InstanceHandle_t;
-using eprosima::fastrtps::rtps::Locator_t;
-using eprosima::fastrtps::rtps::SerializedPayload_t;
-using eprosima::fastrtps::types::ReturnCode_t;
-
 namespace {
 
 constexpr uint32_t BUFFER_BYTES = 4u << 20;
@@ -110,61 +91,6 @@ Options parse(int count, char** words) {
     return options;
 }
 
-struct Message {
-    uint32_t id = 0;
-    uint32_t seq = 0;
-    std::vector<uint8_t> data;
-};
-
-class MessageType : public TopicDataType {
-public:
-    explicit MessageType(uint32_t payload) {
-        setName("bench::Msg");
-        m_typeSize = payload + 64;
-        m_isGetKeyDefined = false;
-    }
-
-    bool serialize(void* data, SerializedPayload_t* payload) override {
-        const auto* message = static_cast<const Message*>(data);
-        eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char*>(payload->data), payload->max_size);
-        eprosima::fastcdr::Cdr cdr(
-            buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN, eprosima::fastcdr::Cdr::DDS_CDR);
-        payload->encapsulation = cdr.endianness() == eprosima::fastcdr::Cdr::BIG_ENDIANNESS ? CDR_BE : CDR_LE;
-        try {
-            cdr.serialize_encapsulation();
-            cdr << message->id << message->seq << message->data;
-        } catch (const eprosima::fastcdr::exception::Exception&) {
-            return false;
-        }
-        payload->length = static_cast<uint32_t>(cdr.getSerializedDataLength());
-        return true;
-    }
-
-    bool deserialize(SerializedPayload_t* payload, void* data) override {
-        auto* message = static_cast<Message*>(data);
-        eprosima::fastcdr::FastBuffer buffer(reinterpret_cast<char*>(payload->data), payload->length);
-        eprosima::fastcdr::Cdr cdr(
-            buffer, eprosima::fastcdr::Cdr::DEFAULT_ENDIAN, eprosima::fastcdr::Cdr::DDS_CDR);
-        try {
-            cdr.read_encapsulation();
-            payload->encapsulation = cdr.endianness() == eprosima::fastcdr::Cdr::BIG_ENDIANNESS ? CDR_BE : CDR_LE;
-            cdr >> message->id >> message->seq >> message->data;
-        } catch (const eprosima::fastcdr::exception::Exception&) {
-            return false;
-        }
-        return true;
-    }
-
-    std::function<uint32_t()> getSerializedSizeProvider(void* data) override {
-        const auto* message = static_cast<const Message*>(data);
-        return [message] { return static_cast<uint32_t>(16 + message->data.size()); };
-    }
-
-    void* createData() override { return new Message(); }
-    void deleteData(void* data) override { delete static_cast<Message*>(data); }
-    bool getKey(void*, InstanceHandle_t*, bool) override { return false; }
-};
-
 // Counts endpoints that have at least `wanted` peers, and lets the main thread wait for it.
 class Matches {
 public:
@@ -211,7 +137,7 @@ public:
 
     void on_data_available(DataReader* reader) override {
         SampleInfo info;
-        while (reader->take_next_sample(&message_, &info) == ReturnCode_t::RETCODE_OK) {
+        while (reader->take_next_sample(&message_, &info) == IS_OK) {
             if (info.valid_data) {
                 on_message(message_);
             }
@@ -291,7 +217,7 @@ void apply(const Options& options, Qos& qos, int32_t depth) {
     qos.durability().kind = VOLATILE_DURABILITY_QOS;
     qos.history().kind = depth > 0 ? KEEP_LAST_HISTORY_QOS : KEEP_ALL_HISTORY_QOS;
     qos.history().depth = std::max(depth, 1);
-    qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+    qos.endpoint().history_memory_policy = PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.data_sharing().off();
 }
 
@@ -540,12 +466,12 @@ int tx(const Options& options) {
     uint32_t refused = 0;
     const uint64_t first = now_ns();
     for (message.seq = 0; message.seq < options.samples; ++message.seq) {
-        while (!writer->write(&message) && refused < REFUSED_MAX) {
+        while (!wrote(writer->write(&message)) && refused < REFUSED_MAX) {
             ++refused;
         }
     }
     const uint64_t last = now_ns();
-    const bool acknowledged = writer->wait_for_acknowledgments({30, 0}) == ReturnCode_t::RETCODE_OK;
+    const bool acknowledged = writer->wait_for_acknowledgments({30, 0}) == IS_OK;
     std::printf(
         "{\"sent\":%u,\"refused\":%u,\"first_ns\":%llu,\"last_ns\":%llu,\"acknowledged\":%s}\n", options.samples,
         refused, static_cast<unsigned long long>(first), static_cast<unsigned long long>(last),
@@ -614,7 +540,7 @@ int hub(const Options& options) {
 }
 
 int version(const Options&) {
-    std::printf("{\"version\":\"%s\"}\n", FASTRTPS_VERSION_STR);
+    std::printf("{\"version\":\"%s\"}\n", VERSION);
     return 0;
 }
 
@@ -623,9 +549,7 @@ int version(const Options&) {
 int main(int count, char** words) {
     std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
     const Options options = parse(count, words);
-    eprosima::fastrtps::LibrarySettingsAttributes settings;
-    settings.intraprocess_delivery = eprosima::fastrtps::INTRAPROCESS_OFF;
-    eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);
+    switch_intraprocess_off();
     const std::map<std::string, int (*)(const Options&)> verbs = {
         {"pong", pong}, {"ping", ping}, {"rx", rx},   {"tx", tx},
         {"dsub", crowd}, {"dpub", hub}, {"idle", crowd}, {"version", version},

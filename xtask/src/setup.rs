@@ -74,7 +74,7 @@ pub(crate) fn run() -> Result<(), SetupError> {
     compile_fast_peer()?;
     install_fast_3()?;
     compile_fast_3_peer()?;
-    compile_fast_bench()?;
+    compile_fast_benches()?;
     compile_cyclone_bench()
 }
 
@@ -156,7 +156,15 @@ fn compile_fast_3_peer() -> Result<(), SetupError> {
         return Ok(());
     }
     eprintln!("setup: compiling the Fast DDS 3 peer");
-    let libraries = environment.join("lib");
+    let mut compile = Command::new("g++");
+    compile.args(["-std=c++17", "-O1", "-Wall", "-Wextra"]);
+    link_fast_3(compile.arg("-I").arg(environment.join("include")).arg(source).arg("-o").arg(program))?;
+    step("compiling the Fast DDS 3 peer", &mut compile)
+}
+
+/// Links a program with the libraries of the wheel.
+fn link_fast_3(compile: &mut Command) -> Result<(), SetupError> {
+    let libraries = workspace::peers_dir().join("fastdds3/lib");
     let python = fs::read_dir(&libraries).into_iter().flatten().flatten().map(|entry| entry.path());
     let bundled =
         python.map(|python| python.join("site-packages/ros_fastdds.libs")).find(|path| path.is_dir());
@@ -164,15 +172,11 @@ fn compile_fast_3_peer() -> Result<(), SetupError> {
         step: "finding the libraries of Fast DDS 3".into(),
         detail: format!("no python*/site-packages/ros_fastdds.libs below {}", libraries.display()),
     })?;
-    let mut compile = Command::new("g++");
-    compile
-        .args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-I"])
-        .arg(environment.join("include"))
-        .arg(source);
-    compile.arg("-o").arg(program).arg("-L").arg(&libraries).args(["-lfastdds", "-lfastcdr"]);
+    compile.arg("-L").arg(&libraries).args(["-lfastdds", "-lfastcdr"]);
     // The old kind of run path also holds for the libraries' own libraries.
     compile.arg(format!("-Wl,--disable-new-dtags,-rpath,{}:{}", libraries.display(), bundled.display()));
-    step("compiling the Fast DDS 3 peer", compile.arg(format!("-Wl,-rpath-link,{}", bundled.display())))
+    compile.arg(format!("-Wl,-rpath-link,{}", bundled.display()));
+    Ok(())
 }
 
 fn compile_fast_peer() -> Result<(), SetupError> {
@@ -199,16 +203,30 @@ fn bench_sources() -> std::path::PathBuf {
     workspace::root().join("peers/bench")
 }
 
-fn compile_fast_bench() -> Result<(), SetupError> {
-    let (source, program) =
-        (bench_sources().join("fastdds.cpp"), workspace::peers_dir().join("bench_fastdds"));
-    if newest(&[&program]) > newest(&[&source]) {
-        return Ok(());
+fn compile_fast_benches() -> Result<(), SetupError> {
+    let parts = ["fastdds.cpp", "fastdds_2.hpp", "fastdds_3.hpp"].map(|name| bench_sources().join(name));
+    let changed = newest(&parts.each_ref().map(std::path::PathBuf::as_path));
+    let source = bench_sources().join("fastdds.cpp");
+    for (name, is_3) in [("bench_fastdds", false), ("bench_fastdds3", true)] {
+        let program = workspace::peers_dir().join(name);
+        if newest(&[&program]) > changed {
+            continue;
+        }
+        eprintln!("setup: compiling {name}");
+        let mut compile = Command::new("g++");
+        compile.args(["-std=c++17", "-O2", "-Wall", "-Wextra"]);
+        if is_3 {
+            compile.args(["-DFAST_DDS_3", "-I"]).arg(workspace::peers_dir().join("fastdds3/include"));
+        }
+        compile.arg(&source).arg("-o").arg(program);
+        if is_3 {
+            link_fast_3(&mut compile)?;
+        } else {
+            compile.args(["-lfastrtps", "-lfastcdr"]);
+        }
+        step(&format!("compiling {name}"), &mut compile)?;
     }
-    eprintln!("setup: compiling Fast DDS for the benches");
-    let mut compile = Command::new("g++");
-    compile.args(["-std=c++17", "-O2", "-Wall", "-Wextra"]).arg(source).arg("-o").arg(program);
-    step("compiling Fast DDS for the benches", compile.args(["-lfastrtps", "-lfastcdr"]))
+    Ok(())
 }
 
 fn compile_cyclone_bench() -> Result<(), SetupError> {
@@ -217,7 +235,7 @@ fn compile_cyclone_bench() -> Result<(), SetupError> {
     if newest(&[&program]) > newest(&[&source, &types]) {
         return Ok(());
     }
-    eprintln!("setup: compiling Cyclone DDS for the benches");
+    eprintln!("setup: compiling bench_cyclone");
     let generated = workspace::peers_dir().join("idl");
     fs::create_dir_all(&generated).map_err(|error| SetupError::Step {
         step: "making a folder for the output of idlc".into(),
@@ -228,7 +246,7 @@ fn compile_cyclone_bench() -> Result<(), SetupError> {
     let mut compile = Command::new("gcc");
     compile.args(["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-I"]).arg(&generated);
     compile.arg(source).arg(generated.join("bench.c")).arg("-o").arg(program).arg("-lddsc");
-    step("compiling Cyclone DDS for the benches", &mut compile)
+    step("compiling bench_cyclone", &mut compile)
 }
 
 /// The latest change of these files; a missing one counts as never changed.

@@ -177,10 +177,13 @@ fn idle_is_watched() {
 /// The other DDS take part with the same figures.
 #[test]
 fn other_dds_take_part() {
-    if !["bench_fastdds", "bench_cyclone"].iter().all(|name| peers_dir().join(name).exists()) {
+    if !["bench_fastdds", "bench_fastdds3", "bench_cyclone"]
+        .iter()
+        .all(|name| peers_dir().join(name).exists())
+    {
         return skip("other_dds_take_part", &Skip::new("no Fast DDS or Cyclone DDS: run cargo xtask setup"));
     }
-    let names = ["stillwatt", "fastdds", "cyclone", "cyclone-tuned"];
+    let names = ["stillwatt", "fastdds", "fastdds3", "cyclone", "cyclone-tuned"];
     let peers = names[1..].join(",");
     let latency = tables(&[
         "latency",

@@ -18,18 +18,25 @@ use crate::output::Output;
 use crate::report::{Exit, Failure};
 
 /// Who takes part in `latency` when nobody is named.
-pub(crate) const LATENCY_USUAL: [Contestant; 4] =
-    [Contestant::Floor, Contestant::Stillwatt, Contestant::Fastdds, Contestant::Cyclone];
+const LATENCY_USUAL: [Contestant; 5] = [
+    Contestant::Floor,
+    Contestant::Stillwatt,
+    Contestant::Fastdds,
+    Contestant::Fastdds3,
+    Contestant::Cyclone,
+];
 /// Who takes part in `throughput` when nobody is named.
-const THROUGHPUT_USUAL: [Contestant; 6] = [
+const THROUGHPUT_USUAL: [Contestant; 7] = [
     Contestant::Floor,
     Contestant::Stillwatt,
     Contestant::StillwattBatched,
     Contestant::Fastdds,
+    Contestant::Fastdds3,
     Contestant::Cyclone,
     Contestant::CycloneTuned,
 ];
-const IDLE_USUAL: [Contestant; 3] = [Contestant::Stillwatt, Contestant::Fastdds, Contestant::Cyclone];
+const IDLE_USUAL: [Contestant; 4] =
+    [Contestant::Stillwatt, Contestant::Fastdds, Contestant::Fastdds3, Contestant::Cyclone];
 /// Fast DDS takes part when named: thousands of its endpoints need minutes.
 const CROWD_USUAL: [Contestant; 2] = [Contestant::Stillwatt, Contestant::Cyclone];
 

@@ -22,8 +22,10 @@ pub(crate) enum Contestant {
     Stillwatt,
     /// Our bus, samples of a stream waiting up to 0.5 ms for others (latency budget).
     StillwattBatched,
-    /// Fast DDS 2.9.
+    /// Fast DDS 2.9, which the papers' tools are built on.
     Fastdds,
+    /// Fast DDS 3.2.
+    Fastdds3,
     /// Cyclone DDS 0.10 with its defaults.
     Cyclone,
     /// Cyclone DDS 0.10 with large datagrams and buffers, synchronous delivery and write batching.
@@ -38,6 +40,7 @@ impl Contestant {
             Self::Stillwatt => "stillwatt",
             Self::StillwattBatched => "stillwatt-batched",
             Self::Fastdds => "fastdds",
+            Self::Fastdds3 => "fastdds3",
             Self::Cyclone => "cyclone",
             Self::CycloneTuned => "cyclone-tuned",
         }
@@ -50,6 +53,7 @@ impl Contestant {
             Self::Stillwatt => "Stillwatt",
             Self::StillwattBatched => "Stillwatt, batched",
             Self::Fastdds => "Fast DDS",
+            Self::Fastdds3 => "Fast DDS 3",
             Self::Cyclone => "Cyclone DDS",
             Self::CycloneTuned => "Cyclone DDS, tuned",
         }
@@ -59,7 +63,7 @@ impl Contestant {
     pub(crate) fn speaks(self, transport: BenchTransport) -> bool {
         match self {
             Self::Stillwatt | Self::StillwattBatched => true,
-            Self::Floor | Self::Fastdds => transport != BenchTransport::Inproc,
+            Self::Floor | Self::Fastdds | Self::Fastdds3 => transport != BenchTransport::Inproc,
             Self::Cyclone | Self::CycloneTuned => {
                 matches!(transport, BenchTransport::Udp | BenchTransport::Udpm)
             }
@@ -71,6 +75,7 @@ impl Contestant {
         match self {
             Self::Floor | Self::Stillwatt | Self::StillwattBatched => None,
             Self::Fastdds => Some("bench_fastdds"),
+            Self::Fastdds3 => Some("bench_fastdds3"),
             Self::Cyclone | Self::CycloneTuned => Some("bench_cyclone"),
         }
     }

@@ -263,9 +263,10 @@ pub(crate) fn runs_table(cells: &[Cells]) -> Result<Table, Failure> {
 }
 
 /// Contestants that the summary gives ratios to.
-const RATIOS_TO: [(Contestant, [&str; 3]); 3] = [
+const RATIOS_TO: [(Contestant, [&str; 3]); 4] = [
     (Contestant::Floor, ["to_floor", "to_floor_lowest", "to_floor_highest"]),
     (Contestant::Fastdds, ["to_fastdds", "to_fastdds_lowest", "to_fastdds_highest"]),
+    (Contestant::Fastdds3, ["to_fastdds3", "to_fastdds3_lowest", "to_fastdds3_highest"]),
     (Contestant::Cyclone, ["to_cyclone", "to_cyclone_lowest", "to_cyclone_highest"]),
 ];
 

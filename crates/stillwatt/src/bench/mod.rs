@@ -36,7 +36,6 @@ use network::Network;
 use options::Setting;
 use printout::Form;
 
-pub(crate) use command::LATENCY_USUAL;
 pub use options::BenchOptions;
 pub use program::PeerOptions;
 

@@ -36,6 +36,7 @@ pub(crate) fn latency(cells: &[latency::Cells]) -> Columns {
         ">round us",
         ">x floor",
         ">x fastdds",
+        ">x fastdds3",
         ">x cyclone",
     ]);
     for cell in cells {
@@ -53,7 +54,9 @@ pub(crate) fn latency(cells: &[latency::Cells]) -> Columns {
         row.extend(spread(median(|run| run.half.p50), micros));
         row.push(median(|run| run.half.p99).map(|spread| micros(spread.median)).unwrap_or_default());
         row.push(median(|run| run.round.p50).map(|spread| micros(spread.median)).unwrap_or_default());
-        row.extend([ratio(Contestant::Floor), ratio(Contestant::Fastdds), ratio(Contestant::Cyclone)]);
+        row.extend(
+            [Contestant::Floor, Contestant::Fastdds, Contestant::Fastdds3, Contestant::Cyclone].map(ratio),
+        );
         columns.push(row);
     }
     columns
@@ -73,6 +76,7 @@ pub(crate) fn throughput(cells: &[throughput::Cells]) -> Columns {
         ">MB/s",
         "arrived",
         ">x fastdds",
+        ">x fastdds3",
         ">x cyclone",
     ]);
     for cell in cells {
@@ -89,8 +93,8 @@ pub(crate) fn throughput(cells: &[throughput::Cells]) -> Columns {
         let payload = rate.map(|rate| megabytes(rate.median * f64::from(stream.size_bytes)));
         row.push(payload.unwrap_or_default());
         row.push(arrived(cell));
-        row.push(times(throughput::ratio(cells, cell, Contestant::Fastdds)));
-        row.push(times(throughput::ratio(cells, cell, Contestant::Cyclone)));
+        let ratio = |to| times(throughput::ratio(cells, cell, to));
+        row.extend([Contestant::Fastdds, Contestant::Fastdds3, Contestant::Cyclone].map(ratio));
         columns.push(row);
     }
     columns

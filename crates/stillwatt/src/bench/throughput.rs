@@ -174,7 +174,11 @@ pub(crate) fn summary_table(cells: &[Cells]) -> Result<Table, Failure> {
     columns.extend(rates.map(|name| Column::real(name, Unit::PerSecond)));
     columns.push(Column::real("payload", Unit::BytesPerSecond));
     columns.push(Column::integer("runs_not_whole", Unit::None));
-    let ratios = [(Contestant::Fastdds, "to_fastdds"), (Contestant::Cyclone, "to_cyclone")];
+    let ratios = [
+        (Contestant::Fastdds, "to_fastdds"),
+        (Contestant::Fastdds3, "to_fastdds3"),
+        (Contestant::Cyclone, "to_cyclone"),
+    ];
     columns.extend(ratios.map(|(_, name)| Column::real(name, Unit::None)));
     let mut table = Table::new("throughput", columns);
     for cell in cells {

@@ -112,7 +112,8 @@ fn messages_sent_together_stay_in_order() {
     let _entered = client.enter(connect(&served));
     until(&mut [&mut server, &mut client], |sides| sides.iter().all(|side| side.opened.len() == 1));
     let lengths = [20, 100, 40_000, 30, 65_507, 20, 20, 31_000, 2000].iter().cycle().take(200);
-    let all: Vec<Vec<u8>> = lengths.enumerate().map(|(i, length)| message(*length, (i % 200) as u8)).collect();
+    let all: Vec<Vec<u8>> =
+        lengths.enumerate().map(|(i, length)| message(*length, (i % 200) as u8)).collect();
     for some in all.chunks(7) {
         client.tcp.send_all(&server.own(), some.iter().map(Vec::as_slice)).unwrap();
     }

@@ -52,6 +52,7 @@ fn colour(contestant: Contestant) -> Colour {
         Contestant::Stillwatt => Colour::BLUE,
         Contestant::StillwattBatched => Colour::SKY,
         Contestant::Fastdds => Colour::VERMILION,
+        Contestant::Fastdds3 => Colour::PURPLE,
         Contestant::Cyclone => Colour::GREEN,
         Contestant::CycloneTuned => Colour::ORANGE,
     }

@@ -6,13 +6,13 @@ use ledger::{Cell, Column, Table, Unit};
 
 use super::plan::{Part, Plan, Point, takes_part};
 use super::{TransportsOptions, drawing, paper};
+use crate::bench::Ground;
 use crate::bench::contestant::Contestant;
 use crate::bench::cpus::Placement;
 use crate::bench::latency::{self, Condition};
 use crate::bench::schedule::{self, Measured};
 use crate::bench::spread::Spread;
 use crate::bench::transport::BenchTransport;
-use crate::bench::{Ground, LATENCY_USUAL};
 use crate::cli::table::Columns;
 use crate::lab::output_folder::OutputFolder;
 use crate::output::Output;
@@ -28,6 +28,9 @@ impl Cells {
     }
 }
 
+/// Who takes part when nobody is named.
+const USUAL: [Contestant; 4] =
+    [Contestant::Floor, Contestant::Stillwatt, Contestant::Fastdds, Contestant::Cyclone];
 /// Rounds of the trial that tells whether a contestant can do this here.
 const TRIAL_SAMPLES: u32 = 20;
 
@@ -93,7 +96,7 @@ fn grounds(options: &TransportsOptions, plan: &Plan) -> Result<BTreeMap<u32, Gro
     let nodes: BTreeSet<u32> = plan.points.iter().map(|point| point.nodes).collect();
     let ground = |nodes: u32| {
         let peers_dir = options.peers_dir.as_deref();
-        Ground::prepare(&options.peers, &LATENCY_USUAL, peers_dir, nodes, options.domain)
+        Ground::prepare(&options.peers, &USUAL, peers_dir, nodes, options.domain)
     };
     nodes.into_iter().map(|nodes| Ok((nodes, ground(nodes)?))).collect()
 }
