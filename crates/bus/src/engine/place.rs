@@ -179,8 +179,8 @@ impl Engine {
             locators.push(connection);
             locators.extend(&listening);
         }
-        // Within this process, and whoever is connected. Who connects later is announced to then.
-        place.announce_to.extend([connection, Locator::EVERY_CONNECTION]);
+        // Who connects later is announced to then.
+        place.announce_to.push(Locator::EVERY_CONNECTION);
         place.reach.kinds.extend([LocatorKind::TcpV4, LocatorKind::TcpV6]);
         self.in_process.add_own([connection].into_iter().chain(listening));
         place.tcp = Some(entered);

@@ -37,7 +37,8 @@ impl Engine {
         else {
             return 0;
         };
-        let is_tcp = matches!(to.kind, LocatorKind::TcpV4 | LocatorKind::TcpV6);
+        let is_tcp =
+            matches!(to.kind, LocatorKind::TcpV4 | LocatorKind::TcpV6) && *to != Locator::EVERY_CONNECTION;
         let (true, Some(tcp)) = (is_tcp, self.tcp()) else { return 0 };
         let alike = datagrams.iter().take_while(|datagram| datagram.to == [*to]).count();
         let run = datagrams.get(..alike).unwrap_or_default();
@@ -75,14 +76,11 @@ impl Engine {
             return;
         }
         if self.in_process.reaches(to) {
-            self.start_local_thread();
-            match self.in_process.send(to, bytes) {
-                Ok(()) => self.bell.ring(),
-                Err(_) => {
-                    self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-            return;
+            return self.send_within(to, bytes);
+        }
+        // The other participants of this process count as connected.
+        if *to == Locator::EVERY_CONNECTION && self.members().len() > 1 {
+            self.send_within(to, bytes);
         }
         let sent = match to.kind {
             LocatorKind::TcpV4 | LocatorKind::TcpV6 => send_by(self.tcp().map(|tcp| &**tcp), to, bytes),
@@ -97,6 +95,16 @@ impl Engine {
         };
         if let Err(error) = sent {
             self.note_failure(to, &error);
+        }
+    }
+
+    fn send_within(self: &Arc<Self>, to: &Locator, bytes: &[u8]) {
+        self.start_local_thread();
+        match self.in_process.send(to, bytes) {
+            Ok(()) => self.bell.ring(),
+            Err(_) => {
+                self.counters.local_overflows.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 

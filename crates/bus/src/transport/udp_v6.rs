@@ -150,9 +150,12 @@ fn group_sender(index: u32) -> io::Result<UdpSocket> {
     socket.set_multicast_if_v6(index)?;
     socket.set_multicast_loop_v6(true)?;
     socket.set_multicast_hops_v6(1)?;
-    // As for IPv4: what does not work shows here.
-    socket.send_to(&[], &SocketAddrV6::new(GROUP_V6, 9, 0, 0).into())?;
-    Ok(socket.into())
+    // As for IPv4: what does not work shows here. An interface that has just come up, though, may not use its address
+    // for a second or two, until it knows that nobody else has it (RFC 4862 section 5.4); announcements come again.
+    match socket.send_to(&[], &SocketAddrV6::new(GROUP_V6, 9, 0, 0).into()) {
+        Err(error) if error.kind() != io::ErrorKind::AddrNotAvailable => Err(error),
+        _ => Ok(socket.into()),
+    }
 }
 
 impl Transport for UdpV6 {
