@@ -202,9 +202,11 @@ def say(**fields):
 class Status:
     """Prints changes of matched endpoints and of incompatible QoS."""
 
-    def __init__(self, matched, incompatible):
+    def __init__(self, matched, incompatible, liveliness=None):
         self.matched = matched
         self.incompatible = incompatible
+        self.liveliness = liveliness
+        self.alive = 0
         self.current = 0
         self.refused = 0
 
@@ -214,6 +216,9 @@ class Status:
         if current != self.current:
             self.current = current
             say(matched=current)
+        if self.liveliness and self.liveliness().alive_count != self.alive:
+            self.alive = self.liveliness().alive_count
+            say(alive=self.alive)
         refused = self.incompatible()
         if refused.total_count != self.refused:
             self.refused = refused.total_count
@@ -237,6 +242,8 @@ def endpoint_qos(options):
     if kept:
         # Cyclone serves late joiners from this history, whose default depth is 1.
         policies.append(Policy.DurabilityService(duration(seconds=0), Policy.History.KeepLast(1000), -1, -1, -1))
+    if options.lease:
+        policies.append(Policy.Liveliness.Automatic(duration(seconds=options.lease)))
     return Qos(*policies)
 
 
@@ -278,7 +285,11 @@ def publish(options, participant, topic):
 def subscribe(options, participant, topic):
     """Prints what arrives; 0 when everything expected came, 3 when time ran out."""
     reader = DataReader(Subscriber(participant, qos=group_qos(options)), topic, qos=endpoint_qos(options))
-    status = Status(reader.get_subscription_matched_status, reader.get_requested_incompatible_qos_status)
+    status = Status(
+        reader.get_subscription_matched_status,
+        reader.get_requested_incompatible_qos_status,
+        reader.get_liveliness_changed_status,
+    )
     deadline = time.monotonic() + options.timeout
     received, disposed = 0, set()
     disposed_wanted = min(3, options.count) if options.dispose else 0
@@ -319,6 +330,7 @@ def main():
     parser.add_argument("--representation", choices=["xcdr1", "xcdr2"], default="xcdr1")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
+    parser.add_argument("--lease", type=float, default=0.0, help="liveliness lease in seconds, automatic")
     parser.add_argument("--linger", type=float, default=2.0)
     parser.add_argument("--dispose", action="store_true")
     parser.add_argument("--gate", action="store_true")

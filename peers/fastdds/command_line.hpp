@@ -37,6 +37,8 @@ struct Options {
     bool dispose = false;
     bool gate = false;
     bool type_information = false;
+    // Liveliness lease, automatic; zero for an infinite one.
+    double lease_seconds = 0;
     // Where a subscriber also hears data, as ADDRESS:PORT; empty for nowhere.
     std::string group;
 };
@@ -91,6 +93,7 @@ Options parse(int argc, char** argv)
         else if (name == "--durability") options.transient_local = value == "transient-local";
         else if (name == "--count") options.count = static_cast<uint32_t>(std::stoul(value));
         else if (name == "--timeout") options.timeout_seconds = std::stod(value);
+        else if (name == "--lease") options.lease_seconds = std::stod(value);
         else if (name == "--group") options.group = value;
         else if (name == "--linger") options.linger_seconds = std::stod(value);
         else usage("unknown option " + name);

@@ -104,6 +104,11 @@ struct WriterListener : DataWriterListener {
 };
 
 struct ReaderListener : DataReaderListener {
+    void on_liveliness_changed(DataReader*, const LivelinessChangedStatus& status) override
+    {
+        say("{\"alive\": %d}", status.alive_count);
+    }
+
     void on_subscription_matched(DataReader*, const SubscriptionMatchedStatus& status) override
     {
         say("{\"matched\": %d}", status.current_count);
@@ -129,6 +134,11 @@ void endpoint_qos(Qos& qos, const Options& options)
     // With the DYNAMIC memory modes Fast DDS 2.9 drops samples without a payload, that is disposals.
     qos.endpoint().history_memory_policy = eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.data_sharing().off();
+    if (options.lease_seconds > 0) {
+        qos.liveliness().kind = AUTOMATIC_LIVELINESS_QOS;
+        qos.liveliness().lease_duration = eprosima::fastrtps::Duration_t(options.lease_seconds);
+        qos.liveliness().announcement_period = eprosima::fastrtps::Duration_t(options.lease_seconds / 3);
+    }
 }
 
 void fill(DynamicData* data, const Options& options, uint32_t k)

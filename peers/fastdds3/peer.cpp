@@ -71,6 +71,11 @@ struct WriterListener : DataWriterListener {
 };
 
 struct ReaderListener : DataReaderListener {
+    void on_liveliness_changed(DataReader*, const LivelinessChangedStatus& status) override
+    {
+        say("{\"alive\": %d}", status.alive_count);
+    }
+
     void on_subscription_matched(DataReader*, const SubscriptionMatchedStatus& status) override
     {
         say("{\"matched\": %d}", status.current_count);
@@ -95,6 +100,11 @@ void endpoint_qos(Qos& qos, const Options& options)
     qos.resource_limits().allocated_samples = 10;
     qos.endpoint().history_memory_policy = eprosima::fastdds::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.data_sharing().off();
+    if (options.lease_seconds > 0) {
+        qos.liveliness().kind = AUTOMATIC_LIVELINESS_QOS;
+        qos.liveliness().lease_duration = Duration_t(options.lease_seconds);
+        qos.liveliness().announcement_period = Duration_t(options.lease_seconds / 3);
+    }
     qos.representation().m_value.push_back(XCDR_DATA_REPRESENTATION);
 }
 

@@ -15,7 +15,7 @@ use crate::{Outcome, setup, workspace};
 /// Runs of each cell that the table is made from.
 const REPEATS: u32 = 20;
 /// The tests that record what live peers do.
-const TESTS: [&str; 2] = ["interop", "multicast"];
+const TESTS: [&str; 3] = ["interop", "multicast", "liveliness"];
 
 /// Passed and all runs of one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,6 +22,7 @@ use bus::{
 use described::Described;
 use endpoint::{Reads, Writes};
 use extensible::{Appendable, Extensible, Flat, Mutable, OldAppendable, OldMutable};
+use rtps::qos::LivelinessKind;
 
 #[derive(Clone, Debug, Default, DdsType)]
 #[dds(name = "bench::Item")]
@@ -91,6 +92,10 @@ impl Options {
             "reliable" => builder.reliable(),
             _ => builder.best_effort(),
         };
+        let builder = match self.seconds("lease", 0.0) {
+            Ok(lease) if !lease.is_zero() => builder.liveliness(LivelinessKind::Automatic, lease),
+            _ => builder,
+        };
         match self.text("durability", "volatile").as_str() {
             "transient-local" => builder.transient_local(),
             _ => builder,
@@ -116,6 +121,9 @@ fn report_events(participant: &Participant) {
             }
             ParticipantEvent::InconsistentType { type_name, .. } => {
                 println!("{{\"inconsistent_type\": \"{type_name}\"}}");
+            }
+            ParticipantEvent::LivelinessChanged { is_alive, .. } => {
+                println!("{{\"alive\": {}}}", u8::from(is_alive));
             }
             _ => {}
         }

@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use rtps::Lease;
 use rtps::cdr::Representation;
-use rtps::qos::{Durability, History, Qos, Reliability, ResourceLimits};
+use rtps::qos::{Durability, History, Liveliness, LivelinessKind, Qos, Reliability, ResourceLimits};
 
 use crate::{CreateError, Participant};
 
@@ -99,6 +100,13 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
     /// reliable publisher waits.
     pub fn keep_all(mut self) -> Self {
         self.qos.history = History::KeepAll;
+        self
+    }
+
+    /// How a publisher's death is noticed: who says that it is alive, and after how much silence it counts as dead. A
+    /// subscriber asks for at least that. A finite lease costs a datagram three times a lease and participant.
+    pub fn liveliness(mut self, kind: LivelinessKind, lease: Duration) -> Self {
+        self.qos.liveliness = Liveliness { kind, lease: Lease::Finite(lease) };
         self
     }
 

@@ -137,6 +137,11 @@ impl Endpoint {
         }
     }
 
+    /// Says that the writer is alive.
+    pub(crate) fn assert_liveliness(&self) {
+        self.core.with(|state| state.machine.assert_writer(node::clock::monotonic(), self.entity));
+    }
+
     /// Sends what is held back to be sent with other samples.
     pub(crate) fn flush(&self) {
         self.core.with(|state| state.machine.flush(node::clock::monotonic(), self.entity));

@@ -43,6 +43,20 @@ pub enum ParticipantEvent {
         /// The policies.
         policies: Vec<Policy>,
     },
+    /// A matched publisher has not kept its liveliness lease, or is heard again.
+    LivelinessChanged {
+        /// Our subscriber.
+        local: EntityId,
+        /// The publisher.
+        remote: Guid,
+        /// Whether it is alive now.
+        is_alive: bool,
+    },
+    /// One of our publishers, whose liveliness is manual, was not asserted within its lease.
+    LivelinessLost {
+        /// Ours.
+        local: EntityId,
+    },
     /// Same topic and partition, but another type.
     InconsistentType {
         /// Ours.
@@ -68,6 +82,10 @@ impl ParticipantEvent {
             Event::InconsistentType { local, remote, type_name } => {
                 Self::InconsistentType { local, remote, type_name }
             }
+            Event::LivelinessChanged { local, remote, is_alive } => {
+                Self::LivelinessChanged { local, remote, is_alive }
+            }
+            Event::LivelinessLost(local) => Self::LivelinessLost { local },
             Event::SamplesAvailable(_) | Event::Acknowledged(_) => return None,
         })
     }

@@ -227,6 +227,11 @@ impl Participant {
         EndpointBuilder::new(self, topic, Name::Bytes { type_name: type_name.to_string(), is_keyed })
     }
 
+    /// Says that this application is alive, for its publishers whose liveliness is manual by participant.
+    pub fn assert_liveliness(&self) {
+        self.core.with(|state| state.machine.assert_liveliness(node::clock::monotonic()));
+    }
+
     /// The other participants of the domain, those of this process included.
     pub fn participants(&self) -> Vec<ParticipantInfo> {
         let state = self.core.member.lock();

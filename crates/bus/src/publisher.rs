@@ -111,6 +111,12 @@ impl<T: DdsType> Publisher<T> {
         self.endpoint.wait(timeout, |_, matched| matched.current >= count)
     }
 
+    /// Says that this publisher is alive, when its liveliness is manual: by topic for itself, by participant for all
+    /// such publishers of its participant. Writing does, too. Costs a datagram at most three times a lease.
+    pub fn assert_liveliness(&self) {
+        self.endpoint.assert_liveliness();
+    }
+
     /// Sends at once what the latency budget holds back.
     pub fn flush(&self) {
         self.endpoint.flush();

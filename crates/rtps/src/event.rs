@@ -65,6 +65,17 @@ pub enum Event {
         /// The type name they announced.
         type_name: String,
     },
+    /// A matched writer has not kept its liveliness lease, or is heard again.
+    LivelinessChanged {
+        /// Our reader.
+        local: EntityId,
+        /// The writer.
+        remote: Guid,
+        /// Whether it is alive now.
+        is_alive: bool,
+    },
+    /// One of our writers, whose liveliness is manual, was not asserted within its lease. Not repeated before it was.
+    LivelinessLost(EntityId),
     /// A reader has samples to take. Not repeated before it was polled.
     SamplesAvailable(EntityId),
     /// Acknowledgements made room in a writer's keep-all history, or were the last that it lacked. Not repeated before

@@ -61,6 +61,11 @@ impl EntityId {
     /// SEDP subscriptions, reader side.
     pub const SEDP_SUBSCRIPTIONS_READER: Self = Self([0, 0, 4, 0xc7]);
 
+    /// Participants that speak for their writers, writer side.
+    pub const PARTICIPANT_MESSAGE_WRITER: Self = Self([0, 2, 0, 0xc2]);
+    /// Participants that speak for their writers, reader side.
+    pub const PARTICIPANT_MESSAGE_READER: Self = Self([0, 2, 0, 0xc7]);
+
     /// A user-defined writer with a 24-bit key; `with_key` says whether its topic has instances.
     pub const fn user_writer(key: u32, with_key: bool) -> Self {
         let [_, a, b, c] = key.to_be_bytes();

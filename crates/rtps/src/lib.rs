@@ -27,6 +27,7 @@ mod fragment;
 mod guid;
 mod history;
 mod limits;
+mod liveliness;
 mod locator;
 pub mod message;
 mod outbox;

@@ -318,6 +318,15 @@ fn happening_in(event: &ParticipantEvent, names: &mut BTreeMap<GuidPrefix, Strin
             (severity, format!("participant {name} {how} ({prefix})"))
         }
         ParticipantEvent::Matched { .. } | ParticipantEvent::Unmatched { .. } => return None,
+        ParticipantEvent::LivelinessChanged { remote, is_alive: false, .. } => {
+            (Severity::Warning, format!("publisher {remote} does not keep its liveliness lease"))
+        }
+        ParticipantEvent::LivelinessChanged { remote, is_alive: true, .. } => {
+            (Severity::Info, format!("publisher {remote} is alive again"))
+        }
+        ParticipantEvent::LivelinessLost { local } => {
+            (Severity::Warning, format!("our publisher {local} was not asserted within its liveliness lease"))
+        }
         ParticipantEvent::IncompatibleQos { remote, policies, .. } => {
             let names: Vec<_> = policies.iter().map(|policy| policy.name()).collect();
             (Severity::Warning, format!("{remote} is kept apart by its {}", names.join(", ")))

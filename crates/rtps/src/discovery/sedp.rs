@@ -16,17 +16,19 @@ use crate::outbox::Context;
 use crate::parameter::pid;
 use crate::participant::{FRAGMENT_SIZE_MAX, Participant, WriteSample, context};
 use crate::partition::is_matched;
-use crate::qos::{Durability, Qos, Reliability, incompatible};
+use crate::qos::{Durability, LivelinessKind, Qos, Reliability, incompatible};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::{ReaderAddress, Writer};
 use crate::{EntityId, Guid, GuidPrefix, Locator, VendorId};
 
 /// Bit in the built-in endpoint set, the remote endpoint it stands for, and our endpoint that matches it.
-const PAIRS: [(u32, EntityId, EntityId); 4] = [
+const PAIRS: [(u32, EntityId, EntityId); 6] = [
     (0x04, EntityId::SEDP_PUBLICATIONS_WRITER, EntityId::SEDP_PUBLICATIONS_READER),
     (0x08, EntityId::SEDP_PUBLICATIONS_READER, EntityId::SEDP_PUBLICATIONS_WRITER),
     (0x10, EntityId::SEDP_SUBSCRIPTIONS_WRITER, EntityId::SEDP_SUBSCRIPTIONS_READER),
     (0x20, EntityId::SEDP_SUBSCRIPTIONS_READER, EntityId::SEDP_SUBSCRIPTIONS_WRITER),
+    (0x400, EntityId::PARTICIPANT_MESSAGE_WRITER, EntityId::PARTICIPANT_MESSAGE_READER),
+    (0x800, EntityId::PARTICIPANT_MESSAGE_READER, EntityId::PARTICIPANT_MESSAGE_WRITER),
 ];
 
 fn builtin_qos() -> Qos {
@@ -51,8 +53,14 @@ impl Participant {
         let hasher = KeyHasher(alloc::sync::Arc::new(|payload, _| {
             EndpointData::decode_key(payload).ok().map(|guid| KeyHash(guid.to_bytes()))
         }));
+        // A participant's message is keyed by its prefix and the kind of message, its first sixteen octets.
+        let message_hasher = KeyHasher(alloc::sync::Arc::new(|payload, _| {
+            payload.get(4..20).and_then(|key| key.try_into().ok()).map(KeyHash)
+        }));
         for (_, _, ours) in PAIRS {
             let (topic, limits) = ("DCPSEndpoints".to_string(), &self.config.limits);
+            let is_message = ours == EntityId::PARTICIPANT_MESSAGE_READER;
+            let hasher = if is_message { &message_hasher } else { &hasher };
             if ours.is_writer() {
                 let writer =
                     Writer::new(ours, topic, "EndpointData".to_string(), builtin_qos(), limits, None);
@@ -334,12 +342,21 @@ impl Participant {
                 let (qos, vendor) = (data.shared_qos(), self.vendor_of(guid.prefix));
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(reader) = self.readers.get_mut(&entity) else { return };
+                // That our own automatic writers are alive needs no proof.
+                let is_sure =
+                    guid.prefix == self.config.prefix && qos.liveliness.kind == LivelinessKind::Automatic;
+                if !is_sure {
+                    self.liveliness.watch(now, guid, entity, &qos.liveliness);
+                }
+                let watching = self.liveliness.deadline();
                 if was_matched && reader.readdress_writer(guid, &to, &qos) {
+                    self.note_deadline(Some(watching));
                     return;
                 }
                 reader.match_writer(&mut cx, guid, to, vendor, &qos);
                 let deadline = reader.deadline();
                 self.note_deadline(deadline);
+                self.note_deadline(Some(watching));
                 if !was_matched {
                     self.routes.entry(guid).or_default().push(entity);
                     self.tell(Event::Matched { local: entity, remote: guid });
@@ -409,6 +426,7 @@ impl Participant {
                 self.routes.remove(&guid);
             }
         }
+        self.liveliness.unwatch(guid, entity);
         if self.readers.get_mut(&entity).is_some_and(|reader| reader.unmatch_writer(guid)) {
             self.tell(Event::Unmatched { local: entity, remote: guid });
         }

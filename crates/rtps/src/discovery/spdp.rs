@@ -15,8 +15,9 @@ use crate::parameter::pid;
 use crate::participant::{FRAGMENT_SIZE_MAX, Participant, context};
 use crate::{EntityId, GuidPrefix, Lease, Locator, SequenceNumber, VENDOR_STILLWATT};
 
-/// The built-in endpoints that we have: announcer and detector of participants, publications and subscriptions.
-pub(crate) const BUILTIN_ENDPOINTS: u32 = 0x3f;
+/// The built-in endpoints that we have: announcer and detector of participants, publications and
+/// subscriptions, and those by which participants speak for their writers.
+pub(crate) const BUILTIN_ENDPOINTS: u32 = 0xc3f;
 /// The protocol version that we speak.
 const VERSION: [u8; 2] = [2, 3];
 

@@ -58,6 +58,7 @@ use crate::discovery::endpoints::RemoteEndpoint;
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
 use crate::history::{RawSample, Refused};
+use crate::liveliness::Liveliness;
 use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
@@ -77,6 +78,7 @@ pub struct Participant {
     pub(crate) remote: RemoteTable,
     /// Our own endpoints by topic.
     pub(crate) topics: BTreeMap<String, OwnEndpoints>,
+    pub(crate) liveliness: Liveliness,
     pub(crate) announce_at: Instant,
     pub(crate) announcements: u32,
     next_key: u32,
@@ -124,6 +126,7 @@ impl Participant {
             routes: BTreeMap::new(),
             remote: RemoteTable::default(),
             topics: BTreeMap::new(),
+            liveliness: Liveliness::default(),
             announce_at: now,
             announcements: 0,
             next_key: 1,
@@ -210,10 +213,12 @@ impl Participant {
     ) -> Result<EntityId, CreateEndpointError> {
         let entity = EntityId::user_writer(self.next_key(&config)?, config.is_keyed);
         let (limits, multicast_min) = (&self.config.limits, self.config.reach.multicast_min);
+        self.liveliness.promise(now, entity, &config.qos.liveliness);
         let writer = Writer::new(entity, config.topic, config.type_name, config.qos, limits, multicast_min);
         self.writers.insert(entity, writer);
         self.announce_writer(now, entity, config.type_information.as_deref());
         self.match_new_writer(now, entity);
+        self.note_deadline(Some(self.liveliness.deadline()));
         Ok(entity)
     }
 
@@ -265,6 +270,7 @@ impl Participant {
         self.flush(now, writer);
         if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
             self.events.forget(writer);
+            self.liveliness.withdraw(writer);
             self.retract_writer(now, writer);
             self.forget_own(writer);
         }
@@ -317,6 +323,7 @@ impl Participant {
         let deadline = endpoint.deadline();
         self.statistics.samples_written += u64::from(!writer.is_builtin());
         self.note_deadline(deadline);
+        self.note_written(now, writer);
         Ok(sequence)
     }
 
@@ -358,6 +365,7 @@ impl Participant {
         }
         self.announce_when_due(now);
         self.expire_participants(now);
+        self.handle_liveliness_timeout(now);
         let mut cx = context!(self, now);
         for writer in self.writers.values_mut() {
             writer.handle_timeout(&mut cx);
@@ -373,7 +381,7 @@ impl Participant {
         let readers = self.readers.values().filter_map(Reader::deadline);
         writers
             .chain(readers)
-            .chain([self.remote.next_expiry()])
+            .chain([self.remote.next_expiry(), self.liveliness.deadline()])
             .min()
             .unwrap_or(Instant::MAX)
             .min(self.announce_at)

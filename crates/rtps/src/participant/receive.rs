@@ -116,7 +116,7 @@ impl Participant {
         receiver.confirms |= receiver.is_directed;
         let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
         let mut cx = context!(self, now);
-        let mut discovered = false;
+        let (mut discovered, mut is_message) = (false, false);
         for entity in route {
             if reader != EntityId::UNKNOWN && reader != *entity {
                 continue;
@@ -133,7 +133,9 @@ impl Participant {
                 _ => {}
             }
             if endpoint.take_news() {
-                if entity.is_builtin() {
+                if *entity == EntityId::PARTICIPANT_MESSAGE_READER {
+                    is_message = true;
+                } else if entity.is_builtin() {
                     discovered = true;
                 } else {
                     let event = Event::SamplesAvailable(*entity);
@@ -145,5 +147,9 @@ impl Participant {
         if discovered {
             self.handle_discovered_endpoints(now);
         }
+        if is_message {
+            self.handle_participant_messages(now);
+        }
+        self.hear_writer(now, writer);
     }
 }

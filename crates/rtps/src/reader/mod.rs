@@ -137,7 +137,8 @@ impl Reader {
     ) {
         let service = self.service(qos);
         let mut proxy = WriterProxy::new(guid, self.entity, locators, vendor, service, cx.now);
-        if proxy.reliable {
+        // Most participants never speak for a writer: whoever does will say so.
+        if proxy.reliable && self.entity != EntityId::PARTICIPANT_MESSAGE_READER {
             proxy.knock(cx);
         }
         self.writers.insert(guid, proxy);
@@ -160,6 +161,13 @@ impl Reader {
         }
         proxy.readdress(locators);
         true
+    }
+
+    /// Notes whether a matched writer keeps its liveliness lease.
+    pub(crate) fn note_alive(&mut self, guid: Guid, is_alive: bool) {
+        if let Some(proxy) = self.writers.get_mut(&guid) {
+            proxy.is_alive = is_alive;
+        }
     }
 
     /// Stops receiving from a remote writer; true when it was matched.

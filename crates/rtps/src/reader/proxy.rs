@@ -20,6 +20,8 @@ pub(super) struct WriterProxy {
     pub(super) reliable: bool,
     /// Both sides are at least transient-local: the past is wanted.
     pub(super) durable: bool,
+    /// Whether it keeps its liveliness lease.
+    pub(super) is_alive: bool,
     /// Whether the start of our data is known; until then a reliable reader holds samples back.
     pub(super) is_synchronised: bool,
     /// Everything before has been delivered or given up; zero before the first best-effort sample.
@@ -64,6 +66,7 @@ impl WriterProxy {
             vendor,
             reliable,
             durable,
+            is_alive: true,
             is_synchronised: !reliable,
             next: SequenceNumber::ZERO,
             backlog: Backlog::default(),

@@ -38,7 +38,7 @@ use self::proxy::ReaderProxy;
 use self::readers::Readers;
 use crate::cdr::KeyHash;
 use crate::history::{Refused, WriterHistory};
-use crate::message::StatusInfo;
+use crate::message::{Heartbeat, StatusInfo};
 use crate::outbox::Context;
 use crate::qos::{Durability, History, Qos, Reliability};
 use crate::{EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, WireTime};
@@ -166,6 +166,15 @@ impl Writer {
         self.out.flush(cx, kept);
     }
 
+    /// Says that the writer is alive, by a heartbeat that wants no answer.
+    pub(crate) fn assert_liveliness(&mut self, cx: &mut Context<'_>) {
+        self.flush(cx);
+        let heartbeat = self.out.heartbeat(EntityId::UNKNOWN, false, self.history.first());
+        let heartbeat = Heartbeat { is_liveliness: true, ..heartbeat };
+        let audience = Audience { writer: self.entity, reader: None, to: &self.out.destinations };
+        audience.send(cx, |message| message.heartbeat(&heartbeat));
+    }
+
     /// Sends what waited for the window, as far as it is open now.
     fn send_waiting(&mut self, cx: &mut Context<'_>) {
         let kept = self.kept();
@@ -198,12 +207,15 @@ impl Writer {
         let address = ReaderAddress { route: self.routes.get(&guid.prefix).copied(), ..address };
         self.readers.insert(ReaderProxy::new(guid, address, reliable, start));
         self.collect_destinations();
-        if reliable {
+        // Most participants never speak for a writer: nothing is said of that until one does.
+        let has_nothing_to_say =
+            self.entity == EntityId::PARTICIPANT_MESSAGE_WRITER && self.last == SequenceNumber::ZERO;
+        if reliable && !has_nothing_to_say {
             self.send_state(cx, guid);
             if start <= self.out.sent {
                 self.out.expect_answer(cx);
             }
-        } else if wants_past {
+        } else if wants_past && !reliable {
             self.send_past(cx, guid);
         }
     }
