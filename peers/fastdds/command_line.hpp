@@ -37,6 +37,7 @@ struct Options {
     bool dispose = false;
     bool gate = false;
     bool type_information = false;
+    bool ipv6 = false;
     // Liveliness lease, automatic; zero for an infinite one.
     double lease_seconds = 0;
     // Where a subscriber also hears data, as ADDRESS:PORT; empty for nowhere.
@@ -79,6 +80,10 @@ Options parse(int argc, char** argv)
         }
         if (name == "--type-information") {
             options.type_information = true;
+            continue;
+        }
+        if (name == "--ipv6") {
+            options.ipv6 = true;
             continue;
         }
         if (i + 1 >= argc) {

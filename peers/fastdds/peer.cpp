@@ -14,6 +14,7 @@
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastdds/rtps/transport/UDPv6TransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
 #include <fastrtps/types/DynamicDataFactory.h>
 #include <fastrtps/types/DynamicPubSubType.h>
@@ -35,7 +36,9 @@
 #include <thread>
 
 using namespace eprosima::fastdds::dds;
+using eprosima::fastdds::rtps::UDPTransportDescriptor;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
+using eprosima::fastdds::rtps::UDPv6TransportDescriptor;
 using eprosima::fastrtps::types::DynamicData;
 using eprosima::fastrtps::types::DynamicDataFactory;
 using eprosima::fastrtps::types::DynamicPubSubType;
@@ -320,7 +323,8 @@ int subscribe(const Options& options, DomainParticipant* participant, Topic* top
 DomainParticipant* create_participant(const Options& options)
 {
     DomainParticipantQos qos;
-    auto udp = std::make_shared<UDPv4TransportDescriptor>();
+    std::shared_ptr<UDPTransportDescriptor> udp = std::make_shared<UDPv4TransportDescriptor>();
+    if (options.ipv6) udp = std::make_shared<UDPv6TransportDescriptor>();
     udp->sendBufferSize = 4 << 20;
     udp->receiveBufferSize = 4 << 20;
     qos.transport().use_builtin_transports = false;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use cell::{CELLS, Cell, Program};
 use extensible::exchanges;
-use peers::{Durability, Kind, Namespace, Reliability, Skip, record, repeats, skip};
+use peers::{Durability, Kind, Link, Namespace, Reliability, Skip, record, repeats, skip};
 
 /// Writer and reader of each pair. The last two have no program of ours: they show that the peers themselves are sound.
 const PAIRS: [(Program, Program); 9] = [
@@ -182,6 +182,38 @@ fn fast_dds_type_information() {
         expected.sort();
         came.sort();
         assert_eq!(came, expected, "{subscriber:?} {publisher:?}");
+    }
+}
+
+/// Fast DDS and we find each other by UDP over IPv6 alone, on two hosts of a wire, and exchange big samples both ways.
+#[test]
+fn fast_dds_by_ipv6() {
+    let here = Namespace::create();
+    let fast = here.and_then(|namespace| Program::FastDds.peer(&namespace).map(drop));
+    if let Err(reason) = fast.and_then(|()| Link::create(2).map(drop)) {
+        return skip("interop::fast_dds_by_ipv6", &reason);
+    }
+    for (writer, reader) in [(Program::FastDds, Program::Stillwatt), (Program::Stillwatt, Program::FastDds)] {
+        let link = Link::create(2).unwrap();
+        let [here, there] = link.hosts() else { panic!("two hosts") };
+        let durable = |program: Program, host: &Namespace| {
+            let peer = program.peer(host).unwrap().reliability(Reliability::Reliable);
+            let peer = peer.durability(Durability::TransientLocal);
+            if program == Program::FastDds {
+                peer.argument("--ipv6")
+            } else {
+                peer.argument("--transports").argument("udp6")
+            }
+        };
+        let topic = "interop/ipv6";
+        let subscriber = durable(reader, there).subscribe(36, topic, Kind::Big, 5).start().unwrap();
+        let publisher = durable(writer, here).publish(36, topic, Kind::Big, 5).start().unwrap();
+        let name = if writer == Program::FastDds { "fastdds" } else { "stillwatt" };
+        let (subscriber, publisher) = (subscriber.finish(), publisher.stop());
+        let expected: Vec<_> = (0..5).map(|k| Kind::Big.expected(name, k)).collect();
+        let is_right = subscriber.samples().into_iter().eq(&expected);
+        record(writer, reader, "IPv6", is_right);
+        assert!(is_right, "{writer} -> {reader}: {subscriber:?} {publisher:?}");
     }
 }
 
