@@ -15,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* With many processes each may take a second more, up to the second limit: they all look for each other. */
 #define MATCH_SECONDS_MAX 60
+#define MATCH_SECONDS_MAX_ALL 240
 /* A refused sample is written again; a stream with more refusals goes on without them. */
 #define REFUSED_MAX 10000
 
@@ -144,9 +146,10 @@ static void on_reader_matched(dds_entity_t reader, const dds_subscription_matche
 }
 
 static bool wait_for_matches(uint32_t endpoints) {
+    const uint32_t wanted = MATCH_SECONDS_MAX + options.subscribers;
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += MATCH_SECONDS_MAX;
+    end.tv_sec += wanted < MATCH_SECONDS_MAX_ALL ? wanted : MATCH_SECONDS_MAX_ALL;
     pthread_mutex_lock(&matches_lock);
     int result = 0;
     while (matches_satisfied < endpoints && result == 0) {

@@ -31,7 +31,9 @@ using namespace eprosima::fastdds::rtps;
 namespace {
 
 constexpr uint32_t BUFFER_BYTES = 4u << 20;
-constexpr int MATCH_SECONDS_MAX = 60;
+constexpr uint32_t MATCH_SECONDS_MAX = 60;
+// With many processes each may take a second more, up to this: they all look for each other.
+constexpr uint32_t MATCH_SECONDS_MAX_ALL = 240;
 // A refused sample is written again; a stream with more refusals goes on without them.
 constexpr uint32_t REFUSED_MAX = 10000;
 constexpr char PING[] = "bench/ping";
@@ -103,10 +105,11 @@ public:
         changed_.notify_all();
     }
 
-    bool wait_for(int32_t endpoints) {
+    bool wait_for(int32_t endpoints, uint32_t subscribers = 0) {
+        const uint32_t longest = std::min(MATCH_SECONDS_MAX + subscribers, MATCH_SECONDS_MAX_ALL);
         std::unique_lock<std::mutex> lock(mutex_);
         return changed_.wait_for(
-            lock, std::chrono::seconds(MATCH_SECONDS_MAX), [&] { return satisfied_ >= endpoints; });
+            lock, std::chrono::seconds(longest), [&] { return satisfied_ >= endpoints; });
     }
 
 private:
@@ -388,7 +391,7 @@ int ping(const Options& options) {
     Rounds rounds(options);
     rounds.writer = endpoints.writer(options, endpoints.ping, 64, &writers);
     endpoints.reader(options, endpoints.pong, 64, &rounds);
-    if (!matches.wait_for(2)) {
+    if (!matches.wait_for(2, options.subscribers)) {
         fail("the answering processes were not found");
     }
     usleep(300000);

@@ -236,6 +236,24 @@ fn other_dds_take_part() {
     assert_eq!(contestants(&discovery["discovery"]), ["stillwatt", "fastdds", "cyclone"]);
 }
 
+/// As comma-separated values the summary goes to standard output alone, where it comes from to standard error.
+#[test]
+fn csv_is_data() {
+    let arguments =
+        ["latency", "--peer", "floor", "--runs", "1", "--samples", "60", "--placement", "free", "--csv"];
+    let output = bench(&[&arguments[..], &["--domain", "212"]].concat());
+    let (table, talk) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(table.lines().count(), 3, "{table}");
+    assert!(table.starts_with(
+        "transport,reliable,size_bytes,subscribers,placement,contestant,runs,half_p50_seconds,"
+    ));
+    assert!(
+        talk.contains("stillwatt bus bench latency --transport udp") && talk.contains("kernel"),
+        "{talk}"
+    );
+}
+
 /// What cannot be done here is said with code 4 and a remedy, not with a table of nothing.
 #[test]
 fn missing_is_not_available() {

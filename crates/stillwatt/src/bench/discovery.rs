@@ -14,7 +14,7 @@ use super::cost::{Held, Watched};
 use super::cpus::Placement;
 use super::failed;
 use super::latency::spread_cells;
-use super::process::Process;
+use super::process::{self, Process};
 use super::schedule::Measured;
 use super::spread::Spread;
 use super::transport::BenchTransport;
@@ -128,6 +128,7 @@ pub(crate) fn run(stage: &Stage<'_>, gathering: &Gathering, contestant: Contesta
     let mut late = [stage.start(&gathering.hub(contestant))?];
     late.iter_mut().try_for_each(|process| process.line("waiting", START_MAX).map(|_| ()))?;
     let late_seconds = match_all(&mut late)?;
+    process::end_all(all);
     Ok(Run {
         together_seconds,
         late_seconds,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::contestant::{Contestant, Stage, Task};
 use super::cpus::Placement;
 use super::failed;
-use super::process::Process;
+use super::process::{self, Process};
 use super::schedule::{self, Measured};
 use super::spread::Spread;
 use super::transport::BenchTransport;
@@ -74,8 +74,10 @@ const TIME_MAX_NS: u64 = 100_000_000_000;
 const DIGITS: u8 = 3;
 /// The longest wait for a process to be ready.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// The longest wait for all matches and the slowest part of a run.
+/// The longest wait for a few matches and the slowest part of a run.
 const RUN_MAX: Duration = Duration::from_secs(150);
+/// Each process more may take so much longer to be found.
+const MATCH_MAX_EACH: Duration = Duration::from_secs(1);
 /// A round that takes longer than this for each subscriber is not waited for.
 const ROUND_MAX: Duration = Duration::from_millis(5);
 
@@ -156,9 +158,11 @@ pub(crate) fn run(
         master.arguments.extend(["--to".to_owned(), addresses.join(",")]);
     }
     let mut master = stage.start(&master)?;
-    let longest = RUN_MAX + ROUND_MAX * samples.saturating_mul(condition.subscribers);
+    let longest = RUN_MAX
+        + MATCH_MAX_EACH * condition.subscribers
+        + ROUND_MAX * samples.saturating_mul(condition.subscribers);
     let times = master.line("rounds_ns", longest)?;
-    drop(others);
+    process::end_all(others);
     let times: RoundTimes = serde_json::from_value(times).map_err(failed)?;
     let nothing = || Failure::new(Exit::Failed, format!("{} measured nothing", contestant.name()));
     Ok(Run {

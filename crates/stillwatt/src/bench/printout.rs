@@ -29,10 +29,11 @@ pub(crate) fn print(
 ) -> Result<(), Failure> {
     match form {
         Form::Json => output.line(&record.to_json().to_string()),
-        Form::Csv => match record.tables.first() {
-            Some(table) => output.write(table.to_csv().as_bytes()),
-            None => Ok(()),
-        },
+        Form::Csv => {
+            // Where the numbers come from is talk, beside the data.
+            eprintln!("{}", heading(record));
+            record.tables.first().map_or(Ok(()), |table| output.write(table.to_csv().as_bytes()))
+        }
         Form::People => {
             output.line(&heading(record))?;
             for table in tables {

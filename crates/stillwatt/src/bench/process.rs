@@ -13,6 +13,11 @@ use serde_json::Value;
 use super::cpus;
 use crate::report::{Exit, Failure};
 
+/// Lets all end at once, then waits for each.
+pub(super) fn end_all(mut processes: Vec<Process>) {
+    processes.iter_mut().for_each(|process| drop(process.child.stdin.take()));
+}
+
 /// The longest line that a process may print: all answers of the largest bench.
 const LINE_MAX: usize = 512 << 20;
 /// Once its input is closed, a process has this long to end by itself.

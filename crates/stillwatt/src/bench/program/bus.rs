@@ -24,8 +24,12 @@ pub(super) struct Message {
 
 pub(super) const PING: &str = "bench/ping";
 pub(super) const PONG: &str = "bench/pong";
-/// The longest wait for all matches.
+/// The longest wait for the matches of a few processes.
 pub(super) const MATCH_MAX: Duration = Duration::from_secs(60);
+/// Each process more may take so much longer: they all look for each other.
+const MATCH_MAX_EACH: Duration = Duration::from_secs(1);
+/// The longest wait for the matches of any number of processes.
+const MATCH_MAX_ALL: Duration = Duration::from_secs(240);
 /// Other processes may still be matching when this one is done.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 /// How often the main thread looks whether rounds go on.
@@ -189,8 +193,9 @@ pub(super) fn ping(options: &PeerOptions) -> Result<Exit, Failure> {
         });
     let subscriber = subscriber.build().map_err(failed)?;
     let wanted = options.subscribers as usize;
-    if !subscriber.wait_for_match(wanted, MATCH_MAX) || !wait_for_readers(&master, wanted) {
-        return Err(not_found());
+    let longest = (MATCH_MAX + MATCH_MAX_EACH * options.subscribers).min(MATCH_MAX_ALL);
+    if !subscriber.wait_for_match(wanted, longest) || !wait_for_readers(&master, wanted) {
+        return Err(not_found(longest));
     }
     node::clock::sleep(SETTLE);
     locked(&master).send();
@@ -214,8 +219,8 @@ fn wait_for_readers(master: &Mutex<Master>, wanted: usize) -> bool {
     })
 }
 
-pub(super) fn not_found() -> Failure {
-    Failure::new(Exit::Failed, format!("the processes did not find each other in {} s", MATCH_MAX.as_secs()))
+pub(super) fn not_found(longest: Duration) -> Failure {
+    Failure::new(Exit::Failed, format!("the processes did not find each other in {} s", longest.as_secs()))
         .with_remedy("see what `stillwatt doctor` says of multicast")
 }
 

@@ -83,7 +83,7 @@ pub(super) fn tx(options: &PeerOptions) -> Result<Exit, Failure> {
     let participant = join(options, "bench tx")?;
     let publisher = participant.publisher::<Message>(PING).qos(qos(options, true)).build().map_err(failed)?;
     if !publisher.wait_for_match(1, MATCH_MAX) {
-        return Err(not_found());
+        return Err(not_found(MATCH_MAX));
     }
     node::clock::sleep(SETTLE);
     let mut message = Message { id: 0, seq: 0, data: vec![1; options.size as usize] };
