@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bus::xml::Layout;
 use bus::xml::read::read_types;
 use rtps::types::{DynamicValue, StructType, Value};
 
@@ -10,7 +11,7 @@ use super::{Item, Plain};
 
 /// The struct that a file describes.
 pub(crate) fn structure(file: &str, name: &str) -> Result<Arc<StructType>, String> {
-    let types = read_types(&[Path::new(file)]).map_err(|error| error.to_string())?;
+    let types = read_types(&[Path::new(file)], Layout::Standard).map_err(|error| error.to_string())?;
     types.lookup(name).map_err(|error| error.to_string())
 }
 

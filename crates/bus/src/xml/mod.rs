@@ -20,4 +20,4 @@ pub use locator::{Host, LocatorFamily, ProfileLocator};
 pub use profiles::{
     EndpointProfile, LookupError, ParticipantProfile, ProfileKind, Profiles, TopicProfile, TransportProfile,
 };
-pub use type_library::{TypeLookupError, Types};
+pub use type_library::{Layout, TypeLookupError, Types};

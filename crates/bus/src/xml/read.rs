@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::scan::BYTES_MAX;
-use super::{Document, Finding, Place, Profiles, Severity, Types, XmlError};
+use super::{Document, Finding, Layout, Place, Profiles, Severity, Types, XmlError};
 
 /// Reads the file at `path`, with variables from this process's environment.
 ///
@@ -29,10 +29,10 @@ pub fn read_profiles<P: AsRef<Path>>(paths: &[P]) -> Result<Profiles, XmlError> 
 /// Reads the types of some files, which may use each other's.
 ///
 /// # Errors
-/// When [`read`] or [`Types::load`] refuses one.
-pub fn read_types<P: AsRef<Path>>(paths: &[P]) -> Result<Types, XmlError> {
+/// When [`read`] or [`Types::load_as`] refuses one.
+pub fn read_types<P: AsRef<Path>>(paths: &[P], layout: Layout) -> Result<Types, XmlError> {
     let documents: Vec<_> = paths.iter().map(|path| read(path.as_ref())).collect::<Result<_, _>>()?;
-    Types::load(&documents)
+    Types::load_as(&documents, layout)
 }
 
 /// Puts findings into the log.

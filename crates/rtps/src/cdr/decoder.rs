@@ -10,13 +10,15 @@ pub struct Decoder<'a> {
     pub(super) endianness: Endianness,
     pub(super) representation: Representation,
     pub(super) depth: u32,
+    /// Octets of fixed size that stand for members that the sample leaves out.
+    pub(super) filled: usize,
 }
 
 impl<'a> Decoder<'a> {
     /// A decoder at the first octet of `bytes`.
     #[inline]
     pub fn new(bytes: &'a [u8], endianness: Endianness, representation: Representation) -> Self {
-        Self { bytes, position: 0, endianness, representation, depth: 0 }
+        Self { bytes, position: 0, endianness, representation, depth: 0, filled: 0 }
     }
 
     /// The byte order.
@@ -140,6 +142,15 @@ impl<'a> Decoder<'a> {
             .map_err(|error| CdrError::StringEncoding { valid_up_to: error.valid_up_to() })
     }
 
+    /// Counts octets that stand for a member that the sample leaves out.
+    ///
+    /// # Errors
+    /// When a sample leaves out more than [`FILLED_MAX`].
+    pub(crate) fn fill(&mut self, octets: usize) -> Result<(), CdrError> {
+        self.filled = self.filled.saturating_add(octets);
+        if self.filled > FILLED_MAX { Err(CdrError::TooMuchLeftOut) } else { Ok(()) }
+    }
+
     /// A look ahead at the number that [`Decoder::read_u32`] would read; the position stays.
     #[inline]
     pub(super) fn peek_u32(&self) -> Result<u32, CdrError> {
@@ -230,6 +241,10 @@ impl<'a> Decoder<'a> {
         CdrError::Truncated { needed, available: self.bytes.len() }
     }
 }
+
+/// The most octets of fixed size that may stand for members that a sample leaves out: a few octets may leave out many
+/// large arrays of appendable and mutable types.
+pub const FILLED_MAX: usize = 64 << 20;
 
 /// The next multiple of `size`, a power of two.
 #[inline]

@@ -88,6 +88,9 @@ pub enum CdrError {
         /// How many of its first octets are valid.
         valid_up_to: usize,
     },
+    /// A sample leaves out too much that a reader would have to make up.
+    #[error("the sample leaves out members of more than {} octets", super::FILLED_MAX)]
+    TooMuchLeftOut,
     /// A map with a key twice.
     #[error("a map of {pairs} pairs has a key twice")]
     MapKeys {

@@ -48,7 +48,7 @@ mod value;
 
 pub use crate::Endianness;
 pub use collection::Bounded;
-pub use decoder::Decoder;
+pub use decoder::{Decoder, FILLED_MAX};
 pub use encapsulation::{Encapsulation, PayloadForm, Representation};
 pub use encoder::Encoder;
 pub use error::CdrError;

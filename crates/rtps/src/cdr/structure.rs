@@ -237,6 +237,7 @@ impl<'a> Decoder<'a> {
             Representation::Xcdr1 => {
                 while let Some((header, mut value)) = self.parameter()? {
                     read(header, &mut value)?;
+                    self.filled = value.filled;
                 }
             }
             Representation::Xcdr2 => {
@@ -265,7 +266,9 @@ impl<'a> Decoder<'a> {
                     if value.remaining() == 0 {
                         Ok(None)
                     } else {
-                        read(&mut value).map(Some)
+                        let read = read(&mut value).map(Some);
+                        self.filled = value.filled;
+                        read
                     }
                 }
                 other => Err(CdrError::MemberId { expected: id, found: other.map(|(header, _)| header.id) }),

@@ -1,8 +1,8 @@
 //! CDR of values of types known at run time: the same octets as the derived types (DDS-XTypes 7.4). Pure.
 
 use super::compound::{
-    decode_float128, decode_held, decode_map, decode_wide, encode_float128, encode_held, encode_map,
-    encode_wide,
+    decode_float128, decode_held, decode_map, decode_utf32, decode_wide, encode_float128, encode_held,
+    encode_map, encode_utf32, encode_wide,
 };
 use super::{DynamicValue, Member, StructType, Type, UnionValue, Value, element_count};
 use crate::cdr::{Cdr, CdrError, Decoder, Encoder, Extensibility, check_length};
@@ -27,7 +27,8 @@ impl Value {
             Self::Int32(value) => value.encode(encoder),
             Self::Int64(value) => value.encode(encoder),
             Self::Uint8(value) => value.encode(encoder),
-            Self::Uint16(value) | Self::Char16(value) => value.encode(encoder),
+            Self::Uint16(value) => value.encode(encoder),
+            Self::Char16(unit) => encode_held(u64::from(*unit), ty.size_min(), encoder),
             Self::Uint32(value) => value.encode(encoder),
             Self::Uint64(value) => value.encode(encoder),
             Self::Float32(value) => value.encode(encoder),
@@ -38,6 +39,7 @@ impl Value {
                 encode_float128(*octets, encoder);
                 Ok(())
             }
+            Self::WString(text) if matches!(ty, Type::WString32 { .. }) => encode_utf32(text, encoder),
             Self::WString(text) => encode_wide(text, encoder),
             Self::Map(pairs) => encode_map(pairs, ty, encoder),
             Self::Enum(value) => encode_held(u64::from(*value), ty.size_min(), encoder),
@@ -76,6 +78,10 @@ impl Value {
             Type::Char8 => Self::Char8(Cdr::decode(decoder)?),
             Type::Float128 => Self::Float128(decode_float128(decoder)?),
             Type::Char16 => Self::Char16(Cdr::decode(decoder)?),
+            Type::Char32 => {
+                let code = decoder.read_u32()?;
+                Self::Char16(u16::try_from(code).map_err(|_| CdrError::Char { code })?)
+            }
             Type::Enum(named) => {
                 let number = decode_held(named.holder().size_min(), decoder)?;
                 Self::Enum(u32::try_from(number).unwrap_or(u32::MAX))
@@ -83,6 +89,7 @@ impl Value {
             Type::Bitmask(named) => Self::Bits(decode_held(named.holder().size_min(), decoder)?),
             Type::Bitset(named) => Self::Bits(decode_held(named.holder().size_min(), decoder)?),
             Type::WString { max } => Self::WString(decode_wide(*max, decoder)?),
+            Type::WString32 { max } => Self::WString(decode_utf32(*max, decoder)?),
             Type::Map { key, value, max } => decode_map(key, value, *max, decoder)?,
             Type::Union(named) => Self::Union(Box::new(UnionValue::decode(named, decoder)?)),
             Type::String { max } => {
@@ -217,7 +224,7 @@ fn decode_in_order(
     let may_end = structure.extensibility() == Extensibility::Appendable;
     let value_of = |(id, member): (u32, &Member)| {
         if !is_wanted(member) || may_end && decoder.is_at_end() {
-            return Ok(Value::missing(member));
+            return missing(member, decoder);
         }
         let value = if member.is_optional {
             let value = decoder.optional_member(id, |decoder| decode(&member.ty, decoder));
@@ -250,9 +257,17 @@ fn decode_headed(
     let value_of = |(_, member, slot): (u32, &Member, Option<Value>)| match slot {
         Some(value) => Ok(value),
         None if member.key => Err(CdrError::KeyMissing.in_member(&member.name)),
-        None => Ok(Value::missing(member)),
+        None => missing(member, decoder),
     };
     slots.into_iter().map(value_of).collect()
+}
+
+/// A member that the sample leaves out.
+fn missing(member: &Member, decoder: &mut Decoder<'_>) -> Result<Value, CdrError> {
+    if !member.is_optional {
+        decoder.fill(member.ty.size_fixed()).map_err(|error| error.in_member(&member.name))?;
+    }
+    Ok(Value::missing(member))
 }
 
 fn encode_list(items: &[Value], ty: &Type, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {

@@ -84,6 +84,31 @@ pub(super) fn decode_wide(max: Option<u32>, decoder: &mut Decoder<'_>) -> Result
     Ok(text)
 }
 
+/// Appends wide text as Fast DDS 2 does: its characters counted, each in 32 bits.
+pub(super) fn encode_utf32(text: &str, encoder: &mut Encoder<'_>) -> Result<(), CdrError> {
+    if text.contains('\0') {
+        return Err(CdrError::StringZero);
+    }
+    encoder.write_length(text.chars().count())?;
+    text.chars().for_each(|letter| encoder.write_u32(u32::from(letter)));
+    Ok(())
+}
+
+/// Reads what [`encode_utf32`] wrote.
+pub(super) fn decode_utf32(max: Option<u32>, decoder: &mut Decoder<'_>) -> Result<String, CdrError> {
+    let count = decoder.read_length(4)?;
+    max.map_or(Ok(()), |max| check_length(count, max))?;
+    let mut text = String::with_capacity(count);
+    for _ in 0..count {
+        match char::from_u32(decoder.read_u32()?) {
+            Some('\0') => return Err(CdrError::StringZero),
+            Some(letter) => text.push(letter),
+            None => return Err(CdrError::StringEncoding { valid_up_to: text.len() }),
+        }
+    }
+    Ok(text)
+}
+
 /// Appends a map: the number of pairs, then each key and its value.
 pub(super) fn encode_map(
     pairs: &[(Value, Value)],

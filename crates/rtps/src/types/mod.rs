@@ -66,6 +66,8 @@ pub enum Type {
     Char8,
     /// 16 bits of text in UTF-16.
     Char16,
+    /// The same in 32 bits, as Fast DDS 2 sends it.
+    Char32,
     /// Text in UTF-8.
     String {
         /// The most octets it may have.
@@ -74,6 +76,11 @@ pub enum Type {
     /// Text in UTF-16.
     WString {
         /// The most units of 16 bits that it may have.
+        max: Option<u32>,
+    },
+    /// Text in UTF-32, its characters counted, as Fast DDS 2 sends wide text.
+    WString32 {
+        /// The most characters that it may have.
         max: Option<u32>,
     },
     /// Elements of variable number.
@@ -163,10 +170,11 @@ impl Type {
         match self {
             Self::Bool | Self::Byte | Self::Int8 | Self::Uint8 | Self::Char8 => 1,
             Self::Int16 | Self::Uint16 | Self::Char16 => 2,
-            Self::Int32 | Self::Uint32 | Self::Float32 => 4,
+            Self::Int32 | Self::Uint32 | Self::Float32 | Self::Char32 => 4,
             Self::Int64 | Self::Uint64 | Self::Float64 => 8,
             Self::Float128 => 16,
-            Self::String { .. } | Self::WString { .. } | Self::Sequence { .. } | Self::Map { .. } => 4,
+            Self::String { .. } | Self::WString { .. } | Self::WString32 { .. } => 4,
+            Self::Sequence { .. } | Self::Map { .. } => 4,
             Self::Array { element, dimensions } => {
                 element_count(dimensions).saturating_mul(element.size_min())
             }
@@ -195,7 +203,8 @@ impl Type {
     /// Whether XCDR2 counts it among the primitive types; an array counts as its element.
     pub(crate) fn is_primitive(&self) -> bool {
         match self {
-            Self::String { .. } | Self::WString { .. } | Self::Sequence { .. } | Self::Map { .. } => false,
+            Self::String { .. } | Self::WString { .. } | Self::WString32 { .. } => false,
+            Self::Sequence { .. } | Self::Map { .. } => false,
             Self::Enum(_) | Self::Bitmask(_) | Self::Bitset(_) | Self::Union(_) | Self::Struct(_) => false,
             Self::Array { element, .. } => element.is_primitive(),
             Self::Alias(named) => named.ty.is_primitive(),
@@ -213,6 +222,7 @@ impl Type {
         match self {
             Self::String { max } => start.number(4)?.plus(usize::try_from((*max)?).ok()?.checked_add(1)?),
             Self::WString { max } => start.number(4)?.plus(usize::try_from((*max)?).ok()?.checked_mul(2)?),
+            Self::WString32 { max } => start.number(4)?.plus(usize::try_from((*max)?).ok()?.checked_mul(4)?),
             Self::Sequence { element, max } => {
                 let elements = start.collection(element.is_primitive())?.number(4)?;
                 elements.repeated((*max)?, |start| element.end_max(start))
@@ -277,11 +287,13 @@ impl fmt::Display for Type {
             Self::Float64 => f.write_str("double"),
             Self::Float128 => f.write_str("long double"),
             Self::Char8 => f.write_str("char"),
-            Self::Char16 => f.write_str("wchar"),
+            Self::Char16 | Self::Char32 => f.write_str("wchar"),
             Self::String { max: None } => f.write_str("string"),
             Self::String { max: Some(max) } => write!(f, "string<{max}>"),
-            Self::WString { max: None } => f.write_str("wstring"),
-            Self::WString { max: Some(max) } => write!(f, "wstring<{max}>"),
+            Self::WString { max: None } | Self::WString32 { max: None } => f.write_str("wstring"),
+            Self::WString { max: Some(max) } | Self::WString32 { max: Some(max) } => {
+                write!(f, "wstring<{max}>")
+            }
             Self::Map { key, value, max: None } => write!(f, "map<{key}, {value}>"),
             Self::Map { key, value, max: Some(max) } => write!(f, "map<{key}, {value}, {max}>"),
             Self::Sequence { element, max: None } => write!(f, "sequence<{element}>"),

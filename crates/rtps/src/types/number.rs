@@ -21,7 +21,7 @@ impl Value {
             Type::Uint32 => Self::Uint32(number.try_into().ok()?),
             Type::Uint64 => Self::Uint64(number.try_into().ok()?),
             Type::Char8 => Self::Char8(u8::try_from(number).ok().filter(u8::is_ascii)?.into()),
-            Type::Char16 => Self::Char16(number.try_into().ok()?),
+            Type::Char16 | Type::Char32 => Self::Char16(number.try_into().ok()?),
             Type::Enum(named) => {
                 Self::from_number(&named.holder(), number)?;
                 Self::Enum(number.try_into().ok()?)
@@ -92,11 +92,13 @@ impl Type {
         let is_signed = matches!(self.resolved(), Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
         is_signed
             || matches!(self.resolved(), Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64)
-            || matches!(self.resolved(), Self::Bool | Self::Byte | Self::Char8 | Self::Char16 | Self::Enum(_))
+            || matches!(self.resolved(), Self::Bool | Self::Byte | Self::Char8 | Self::Char16)
+            || matches!(self.resolved(), Self::Char32 | Self::Enum(_))
     }
 
     /// Whether a map can have it as key.
     pub fn is_map_key(&self) -> bool {
-        self.is_discrete() || matches!(self.resolved(), Self::String { .. } | Self::WString { .. })
+        self.is_discrete()
+            || matches!(self.resolved(), Self::String { .. } | Self::WString { .. } | Self::WString32 { .. })
     }
 }

@@ -45,6 +45,7 @@ fn discrete() -> impl Strategy<Value = Type> {
         Just(Type::Int64),
         Just(Type::Char8),
         Just(Type::Char16),
+        Just(Type::Char32),
         enumeration(),
     ]
 }
@@ -66,6 +67,7 @@ fn leaf() -> impl Strategy<Value = Type> {
         ]),
         max().prop_map(|max| Type::String { max }),
         max().prop_map(|max| Type::WString { max }),
+        max().prop_map(|max| Type::WString32 { max }),
     ]
 }
 
@@ -143,7 +145,9 @@ fn value(ty: &Type, seeds: &mut dyn Iterator<Item = u64>) -> Value {
         Type::Float64 => Value::Float64(seed as f64),
         Type::Float128 => Value::float128(seed as f64),
         Type::String { max } => Value::String(text(length(max))),
-        Type::WString { max } => Value::WString(text(length(max)).replace('a', "ä")),
+        Type::WString { max } | Type::WString32 { max } => {
+            Value::WString(text(length(max)).replace('a', "ä"))
+        }
         Type::Bitmask(named) => Value::Bits(seed & (u64::MAX >> (64 - 8 * named.holder().size_min()))),
         Type::Bitset(named) => Value::Bits(seed & (u64::MAX >> (64 - 8 * named.holder().size_min()))),
         Type::Sequence { element, max } => list(element, length(max) as usize, seeds),

@@ -293,3 +293,32 @@ fn aliases_travel_as_their_type() {
     let chain = (0..=NESTING_MAX).try_fold(Type::Bool, |ty, _| alias(ty)).unwrap();
     assert!(matches!(alias(chain), Err(TypeError::TooDeep { .. })));
 }
+
+/// A few octets cannot make a reader fill in large arrays without end.
+#[test]
+fn what_is_left_out_is_bounded() {
+    let array = |count| Type::Array { element: Box::new(Type::Float64), dimensions: vec![count] };
+    let inner =
+        StructType::extensible("Inner", Extensibility::Mutable, vec![member("a", array(1 << 16))]).unwrap();
+    let list = Type::Sequence { element: Box::new(Type::Struct(inner)), max: None };
+    let outer = StructType::new("Outer", vec![member("list", list)]).unwrap();
+    let sample = |count: u32, representation: &[u8], each: &[u8]| {
+        let mut octets = representation.to_vec();
+        octets.extend(count.to_le_bytes());
+        (0..count).for_each(|_| octets.extend(each));
+        octets
+    };
+    for count in [3, 1000] {
+        let xcdr1 = sample(count, &[0, 1, 0, 0], &[2, 0x7f, 0, 0]);
+        let size = (4 + 4 * count).to_le_bytes();
+        let xcdr2 = sample(count, &[&[0, 7, 0, 0], size.as_slice()].concat(), &[0, 0, 0, 0]);
+        for octets in [xcdr1, xcdr2] {
+            match DynamicValue::from_payload(&outer, &octets) {
+                Ok(value) => assert!(
+                    count == 3 && matches!(value.get("list"), Some(Value::List(items)) if items.len() == 3)
+                ),
+                Err(error) => assert!(count == 1000 && error.to_string().contains("leaves out"), "{error}"),
+            }
+        }
+    }
+}

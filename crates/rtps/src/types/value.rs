@@ -41,11 +41,11 @@ pub enum Value {
     Float128([u8; 16]),
     /// Of [`Type::Char8`]; ASCII.
     Char8(char),
-    /// Of [`Type::Char16`]; a unit of UTF-16.
+    /// Of [`Type::Char16`] or [`Type::Char32`]; a unit of UTF-16.
     Char16(u16),
     /// Of [`Type::String`].
     String(String),
-    /// Of [`Type::WString`].
+    /// Of [`Type::WString`] or [`Type::WString32`].
     WString(String),
     /// A sequence or array of octets: of [`Type::Byte`] or [`Type::Uint8`].
     Bytes(Vec<u8>),
@@ -84,9 +84,9 @@ impl Value {
             Type::Float64 => Self::Float64(0.0),
             Type::Float128 => Self::Float128([0; 16]),
             Type::Char8 => Self::Char8('\0'),
-            Type::Char16 => Self::Char16(0),
+            Type::Char16 | Type::Char32 => Self::Char16(0),
             Type::String { .. } => Self::String(String::new()),
-            Type::WString { .. } => Self::WString(String::new()),
+            Type::WString { .. } | Type::WString32 { .. } => Self::WString(String::new()),
             Type::Map { .. } => Self::Map(Vec::new()),
             Type::Bitmask(_) | Type::Bitset(_) => Self::Bits(0),
             Type::Union(named) => Self::Union(Box::new(UnionValue::zero(Arc::clone(named)))),
@@ -198,7 +198,7 @@ impl Value {
             | (Type::Float64, Self::Float64(_))
             | (Type::Float128, Self::Float128(_))
             | (Type::Char8, Self::Char8(_))
-            | (Type::Char16, Self::Char16(_)) => true,
+            | (Type::Char16 | Type::Char32, Self::Char16(_)) => true,
             (Type::Enum(named), Self::Enum(value)) => {
                 u64::from(*value) >> (8 * named.holder().size_min()) == 0
             }
@@ -209,6 +209,9 @@ impl Value {
             }
             (Type::WString { max }, Self::WString(text)) => {
                 return max.map_or(Ok(()), |max| check_length(text.encode_utf16().count(), max));
+            }
+            (Type::WString32 { max }, Self::WString(text)) => {
+                return max.map_or(Ok(()), |max| check_length(text.chars().count(), max));
             }
             (Type::Map { max, .. }, Self::Map(pairs)) => {
                 return max.map_or(Ok(()), |max| check_length(pairs.len(), max));

@@ -68,12 +68,14 @@ fn value_from_json(ty: &Type, json: &Json, place: &str) -> Result<Value, SampleJ
         Type::Float64 => Value::Float64(float(json).ok_or_else(wrong)?),
         Type::Float128 => float128(json).ok_or_else(wrong)?,
         Type::Char8 => Value::Char8(character(json).filter(char::is_ascii).ok_or_else(wrong)?),
-        Type::Char16 => {
+        Type::Char16 | Type::Char32 => {
             let letter = character(json).and_then(|letter| u16::try_from(u32::from(letter)).ok());
             Value::Char16(letter.or_else(|| whole(json)).ok_or_else(wrong)?)
         }
         Type::String { .. } => Value::String(json.as_str().ok_or_else(wrong)?.to_owned()),
-        Type::WString { .. } => Value::WString(json.as_str().ok_or_else(wrong)?.to_owned()),
+        Type::WString { .. } | Type::WString32 { .. } => {
+            Value::WString(json.as_str().ok_or_else(wrong)?.to_owned())
+        }
         Type::Sequence { element, .. } => {
             let items = json.as_array().ok_or_else(wrong)?;
             list(element, items.iter().enumerate().map(|(index, item)| (format!("{place}[{index}]"), item)))?
@@ -260,8 +262,10 @@ fn described(ty: &Type) -> String {
         Type::Float32 | Type::Float64 => format!("a number ({ty}; \"NaN\", \"inf\" and \"-inf\" are texts)"),
         Type::Float128 => "a number or a text of 16 octets (\"0x\" and 32 digits)".to_owned(),
         Type::Char8 => "a text of one ASCII character".to_owned(),
-        Type::Char16 => "a text of one character of 16 bits, or a number below 65536".to_owned(),
-        Type::String { .. } | Type::WString { .. } => format!("a text ({ty})"),
+        Type::Char16 | Type::Char32 => {
+            "a text of one character of 16 bits, or a number below 65536".to_owned()
+        }
+        Type::String { .. } | Type::WString { .. } | Type::WString32 { .. } => format!("a text ({ty})"),
         Type::Sequence { .. } | Type::Array { .. } => format!("a list ({ty})"),
         Type::Enum(named) => {
             let names: Vec<_> = named.literals().iter().map(|(name, _)| name.as_str()).collect();

@@ -4,7 +4,7 @@ use rtps::cdr::{Extensibility, MEMBER_ID_MAX};
 use rtps::types::{AliasType, Case, Member, StructType, Type, UnionType, Value};
 
 use super::member::ATTRIBUTES;
-use super::{Loader, refused};
+use super::{Layout, Loader, refused};
 use crate::xml::section::{check_no_children, check_no_text, unknown};
 use crate::xml::{Element, XmlError};
 
@@ -60,7 +60,7 @@ impl<'a> Loader<'a> {
         let flag = |name| element.attribute_boolean(name).map(Option::unwrap_or_default);
         let id = element.attribute_within("id", 0, i64::from(MEMBER_ID_MAX))?;
         Ok(Member {
-            key: flag("key")?,
+            key: flag("key")? && self.layout == Layout::Standard,
             id: id.and_then(|id| u32::try_from(id).ok()),
             is_optional: flag("optional")?,
             must_understand: flag("mustUnderstand")?,

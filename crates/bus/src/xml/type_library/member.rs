@@ -2,7 +2,7 @@
 
 use rtps::types::{StructType, Type};
 
-use super::Loader;
+use super::{Layout, Loader};
 use crate::xml::{Element, XmlError};
 
 /// The names of the basic types.
@@ -39,10 +39,12 @@ pub(super) const ATTRIBUTES: [&str; 7] = [
 ];
 
 /// The basic type of this name; text has at most `max` units.
-pub(super) fn basic(name: &str, max: Option<u32>) -> Option<Type> {
+pub(super) fn basic(name: &str, max: Option<u32>, layout: Layout) -> Option<Type> {
     match BASIC.iter().find(|(basic, _)| *basic == name).map(|(_, ty)| ty)? {
         Type::String { .. } => Some(Type::String { max }),
+        Type::WString { .. } if layout == Layout::FastDds2 => Some(Type::WString32 { max }),
         Type::WString { .. } => Some(Type::WString { max }),
+        Type::Char16 if layout == Layout::FastDds2 => Some(Type::Char32),
         other => Some(other.clone()),
     }
 }
@@ -63,7 +65,7 @@ impl<'a> Loader<'a> {
                 ));
             }
             (None, Some(max), Some(key)) => {
-                let key = match basic(key, None) {
+                let key = match basic(key, None, self.layout) {
                     Some(key) => key,
                     None => self.used(element, "key_type", key)?,
                 };
@@ -112,8 +114,8 @@ impl<'a> Loader<'a> {
             let what = format!("{} is {name:?} and has the nonBasicTypeName {other:?}", self.shown(element));
             return Err(element.error(what, "write type=\"nonBasic\", or leave nonBasicTypeName out"));
         }
-        match basic(name, max) {
-            Some(text @ (Type::String { .. } | Type::WString { .. })) => Ok(text),
+        match basic(name, max, self.layout) {
+            Some(text @ (Type::String { .. } | Type::WString { .. } | Type::WString32 { .. })) => Ok(text),
             found => {
                 self.refuse_bound(element, max)?;
                 match found {

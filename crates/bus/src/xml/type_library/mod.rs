@@ -23,7 +23,7 @@ mod member;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rtps::types::{StructType, Type, TypeError};
+use rtps::types::{BitsetType, StructType, Type, TypeError};
 
 use super::section::{check_attributes, check_no_text, unknown};
 use super::{Document, Element, Finding, Root, XmlError};
@@ -34,6 +34,18 @@ pub struct Types {
     types: BTreeMap<String, Type>,
     /// What was found beside errors: what has no effect.
     pub findings: Vec<Finding>,
+}
+
+/// What is made of a type's description. Fast DDS 2 departs from the standards where they matter on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// What the OMG's standards say (DDS-XTypes 1.3).
+    #[default]
+    Standard,
+    /// What Fast DDS 2.9 makes of XML types: enumerators are numbered in their order, whatever their `value`; a bitset is
+    /// a struct of its fields, without the last ones for each that has no name; `char16` and the characters of `wstring`
+    /// have 32 bits; there are no keys. Its `float128` is the 80-bit number of x86 and comes as those octets.
+    FastDds2,
 }
 
 /// A type that no file describes, or that cannot be the type of a topic.
@@ -63,6 +75,14 @@ impl Types {
     /// # Errors
     /// When a type is not understood, uses one that is not described, contains itself or is described twice.
     pub fn load(documents: &[Document]) -> Result<Self, XmlError> {
+        Self::load_as(documents, Layout::Standard)
+    }
+
+    /// The types of some files as certain peers make them of the same files.
+    ///
+    /// # Errors
+    /// As [`Types::load`].
+    pub fn load_as(documents: &[Document], layout: Layout) -> Result<Self, XmlError> {
         let mut declarations = BTreeMap::new();
         let mut order = Vec::new();
         for section in documents.iter().flat_map(sections) {
@@ -75,7 +95,7 @@ impl Types {
                 declare(child, &mut declarations, &mut order)?;
             }
         }
-        let mut loader = Loader { declarations, ..Loader::default() };
+        let mut loader = Loader { declarations, layout, ..Loader::default() };
         for name in order {
             loader.named(name)?;
         }
@@ -153,7 +173,7 @@ fn declare<'a>(
             return Err(unknown(element, child, KINDS.iter().copied()));
         }
         let name = child.required("name")?;
-        if member::basic(name, None).is_some() {
+        if member::basic(name, None, Layout::Standard).is_some() {
             return Err(child.error(format!("{name:?} is the name of a basic type"), "choose another name"));
         }
         if let Some(first) = declarations.insert(name, child) {
@@ -171,7 +191,9 @@ const KINDS: &[&str] = &["struct", "union", "enum", "typedef", "bitset", "bitmas
 #[derive(Debug, Default)]
 struct Loader<'a> {
     declarations: BTreeMap<&'a str, &'a Element>,
+    layout: Layout,
     known: BTreeMap<&'a str, Type>,
+    bitsets: BTreeMap<&'a str, Arc<BitsetType>>,
     /// The types that wait for one within them, outermost first.
     waiting: Vec<&'a str>,
     /// Members made so far, with those that were inherited.
@@ -200,7 +222,7 @@ impl<'a> Loader<'a> {
         let ty = match element.name.as_str() {
             "struct" => self.structure(element, name)?,
             "union" => self.union(element, name)?,
-            "enum" => enumerated::enumeration(element, name)?,
+            "enum" => self.enumeration(element, name)?,
             "bitmask" => enumerated::bitmask(element, name)?,
             "bitset" => self.bitset(element, name)?,
             _ => self.alias(element, name)?,

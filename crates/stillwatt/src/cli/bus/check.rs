@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use bus::xml::read::read;
-use bus::xml::{Document, Profiles, Severity, XmlError};
+use bus::xml::{Document, Profiles, Severity, Types, XmlError};
 use clap::Args;
 use serde_json::json;
 
 use super::profile_json::{finding_json, profiles_json};
+use super::type_json::types_json;
 use crate::output::{Output, plain};
 use crate::report::{Exit, Failure};
 
@@ -27,20 +28,23 @@ pub(super) fn run(arguments: &CheckArguments, output: &mut Output) -> Result<Exi
     let documents: Vec<Document> =
         arguments.files.iter().map(|file| read(file)).collect::<Result<_, _>>().map_err(refused)?;
     let profiles = Profiles::load(&documents).map_err(refused)?;
-    for finding in &profiles.findings {
+    let types = Types::load(&documents).map_err(refused)?;
+    let findings: Vec<_> = profiles.findings.iter().chain(&types.findings).collect();
+    for finding in &findings {
         eprintln!("{}", plain(&finding.to_string()));
     }
     let mut object = json!({
         "schema": "stillwatt.bus.check/1",
         "files": arguments.files,
-        "findings": profiles.findings.iter().map(finding_json).collect::<Vec<_>>(),
+        "findings": findings.iter().map(|finding| finding_json(finding)).collect::<Vec<_>>(),
+        "types": types_json(&types),
     });
     if let (Some(object), Some(profiles)) = (object.as_object_mut(), profiles_json(&profiles).as_object_mut())
     {
         object.append(profiles);
     }
     output.line(&if arguments.json { object.to_string() } else { format!("{object:#}") })?;
-    let is_bad = profiles.findings.iter().any(|finding| finding.severity == Severity::Error);
+    let is_bad = findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if is_bad { Exit::Usage } else { Exit::Done })
 }
 

@@ -9,6 +9,7 @@ mod matching;
 mod profile_json;
 mod publish;
 mod sample_type;
+mod type_json;
 
 use clap::Subcommand;
 use rtps::qos::{Durability, Reliability};

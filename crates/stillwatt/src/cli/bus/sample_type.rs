@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bus::xml::Types;
 use bus::xml::read::read_types;
+use bus::xml::{Layout, Types};
 use clap::Args;
 use rtps::types::{DynamicValue, StructType};
 use serde_json::Value as Json;
@@ -19,6 +19,9 @@ pub(super) struct SampleType {
     /// XML files of the Fast DDS dialect that describe types; may be repeated
     #[arg(long = "types", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Make of the files what Fast DDS 2 makes of them: other bitsets and wide text, no enumerator values, no keys
+    #[arg(long)]
+    fast_dds_2: bool,
     /// The type's name; without it the product's own for its topics, or the one that a writer announces
     #[arg(long = "type", value_name = "NAME")]
     name: Option<String>,
@@ -41,7 +44,8 @@ impl SampleType {
         if self.files.is_empty() {
             return Ok(SampleTypes { described: None });
         }
-        let types = read_types(&self.files).map_err(refused)?;
+        let layout = if self.fast_dds_2 { Layout::FastDds2 } else { Layout::Standard };
+        let types = read_types(&self.files, layout).map_err(refused)?;
         for finding in &types.findings {
             eprintln!("{}", plain(&finding.to_string()));
         }
