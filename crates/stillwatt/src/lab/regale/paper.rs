@@ -24,7 +24,7 @@ pub(super) fn table_2(transport: BenchTransport) -> Option<PaperRow> {
         BenchTransport::Shm => (6.72, 18_880.85),
         BenchTransport::Inproc => return None,
     };
-    Some(PaperRow { latency_seconds: micros * 1e-6, messages_per_second })
+    Some(PaperRow { latency_seconds: micros / 1e6, messages_per_second })
 }
 
 /// Payload of the paper's messages.
