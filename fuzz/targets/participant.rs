@@ -31,6 +31,7 @@ fn participant(number: u8, now: Instant) -> Participant {
         announce_to: vec![other],
         reach: Reach::default(),
         machine_address: None,
+        allowed_networks: Vec::new(),
         partition_rule: rtps::partition::PartitionRule::FastDds,
         fragment_size: 1000,
         limits,

@@ -99,6 +99,7 @@ fn forged(random: &mut Random, domain: u32) -> Vec<u8> {
         announce_to: vec![rtps::Locator::udp_v4([127, 0, 0, 1], 9)],
         reach: rtps::Reach::default(),
         machine_address: None,
+        allowed_networks: Vec::new(),
         partition_rule: rtps::partition::PartitionRule::FastDds,
         fragment_size: rtps::FRAGMENT_SIZE_MAX,
         limits: rtps::Limits::default(),

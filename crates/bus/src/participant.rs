@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rtps::partition::PartitionRule;
 use rtps::types::StructType;
-use rtps::{EntityId, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, ParticipantConfig, Timing};
+use rtps::{
+    EntityId, FRAGMENT_SIZE_MAX, Guid, GuidPrefix, Limits, Locator, Network, ParticipantConfig, Timing,
+};
 
 use crate::config::EndpointBuilder;
 use crate::core::Core;
@@ -29,6 +31,7 @@ pub struct ParticipantBuilder {
     fragment_size: u16,
     limits: Limits,
     timing: Timing,
+    allowed_networks: Vec<Network>,
     transports: Transports,
 }
 
@@ -42,6 +45,7 @@ impl Default for ParticipantBuilder {
             fragment_size: FRAGMENT_SIZE_MAX,
             limits: Limits::default(),
             timing: Timing::default(),
+            allowed_networks: Vec::new(),
             transports: Transports::default(),
         }
     }
@@ -96,6 +100,14 @@ impl ParticipantBuilder {
         self
     }
 
+    /// Heeds only datagrams from these networks, everything else being counted in
+    /// [`rtps::Statistics::network_refused`]; without any, the default, all are heeded. TCP peers are told apart by their
+    /// certificates, and other processes of this machine by their user, not by this.
+    pub fn allow_networks(mut self, networks: impl IntoIterator<Item = Network>) -> Self {
+        self.allowed_networks = networks.into_iter().collect();
+        self
+    }
+
     /// Which transports it uses.
     pub fn transports(mut self, transports: Transports) -> Self {
         self.transports = transports;
@@ -143,6 +155,7 @@ impl ParticipantBuilder {
             announce_to: place.announce_to,
             reach: place.reach,
             machine_address: place.shared_memory.as_ref().map(|shared| shared.address),
+            allowed_networks: self.allowed_networks,
             partition_rule: self.partition_rule,
             fragment_size: self.fragment_size,
             limits: self.limits,

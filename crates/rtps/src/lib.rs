@@ -24,12 +24,14 @@ pub mod discovery;
 mod endianness;
 mod event;
 mod fragment;
+mod guard;
 mod guid;
 mod history;
 mod limits;
 mod liveliness;
 mod locator;
 pub mod message;
+mod network;
 mod outbox;
 pub mod parameter;
 mod participant;
@@ -52,6 +54,7 @@ pub use guid::{EntityId, Guid, GuidPrefix, VENDOR_STILLWATT, VendorId};
 pub use history::RawSample;
 pub use limits::{Limits, Statistics, Timing};
 pub use locator::{Locator, LocatorKind};
+pub use network::{Network, NetworkError};
 pub use outbox::Datagram;
 pub use participant::{
     CreateEndpointError, EndpointConfig, FRAGMENT_SIZE_MAX, Participant, ParticipantConfig,

@@ -151,6 +151,10 @@ pub struct Statistics {
     pub outbox_dropped: u64,
     /// Announcements ignored because a table was full, or evicted from it.
     pub discovery_refused: u64,
+    /// Datagrams withheld from addresses that have not shown that they hear us.
+    pub replies_withheld: u64,
+    /// Datagrams ignored because they came from a network that is not allowed.
+    pub network_refused: u64,
     /// Events dropped because nobody polled them.
     pub events_dropped: u64,
 }

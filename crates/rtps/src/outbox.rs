@@ -3,6 +3,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use units::Instant;
+
+use crate::guard::Guard;
 use crate::{Limits, Locator, Statistics};
 
 /// Bytes and where to send them.
@@ -18,9 +21,17 @@ pub struct Datagram {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Datagram>,
+    pub(crate) guard: Guard,
+    /// While something is said to one address, its datagrams join the first of them.
+    is_joining: bool,
+    joined: Vec<Datagram>,
     spare: Vec<Datagram>,
 }
 
+/// The header of an RTPS message.
+const HEADER_BYTES: usize = 20;
+/// What fits an Ethernet frame.
+const JOINED_BYTES_MAX: usize = 1472;
 /// Buffers kept for reuse; more are given back to the allocator.
 const SPARE_MAX: usize = 64;
 /// A buffer larger than this is not kept.
@@ -32,8 +43,50 @@ impl Outbox {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Queues a datagram; without a destination it is dropped, and counted when the queue is full.
-    pub(crate) fn send(&mut self, datagram: Datagram, limits: &Limits, statistics: &mut Statistics) {
+    /// Begins to join datagrams for the same addresses, as long as they fit an Ethernet frame. They have not been sent
+    /// before [`Outbox::join_end`].
+    pub(crate) fn join_begin(&mut self) {
+        self.is_joining = true;
+    }
+
+    /// Ends it, and queues what was joined.
+    pub(crate) fn join_end(&mut self, now: Instant, limits: &Limits, statistics: &mut Statistics) {
+        self.is_joining = false;
+        for datagram in core::mem::take(&mut self.joined) {
+            self.send(now, datagram, limits, statistics);
+        }
+    }
+
+    fn join(&mut self, datagram: Datagram) {
+        let body = datagram.bytes.get(HEADER_BYTES..).unwrap_or_default();
+        let last = self.joined.last_mut().filter(|last| last.to == datagram.to);
+        match last.filter(|last| last.bytes.len() + body.len() <= JOINED_BYTES_MAX) {
+            Some(last) => {
+                last.bytes.extend_from_slice(body);
+                self.recycle(datagram);
+            }
+            None => self.joined.push(datagram),
+        }
+    }
+
+    /// Queues a datagram; without a destination it is dropped, and counted when the queue is full, or when it may not go
+    /// to an address on probation.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        mut datagram: Datagram,
+        limits: &Limits,
+        statistics: &mut Statistics,
+    ) {
+        if self.is_joining {
+            return self.join(datagram);
+        }
+        if !self.guard.is_idle() {
+            let octets = datagram.bytes.len();
+            let before = datagram.to.len();
+            datagram.to.retain(|to| self.guard.may_send(now, to, octets));
+            statistics.replies_withheld += (before - datagram.to.len()) as u64;
+        }
         if datagram.to.is_empty() {
             self.recycle(datagram);
         } else if self.queue.len() >= limits.outbox_max {
@@ -61,7 +114,7 @@ impl Outbox {
 
 /// What every part of the machine needs while it decides: the time, the bounds, and where results go.
 pub(crate) struct Context<'a> {
-    pub(crate) now: units::Instant,
+    pub(crate) now: Instant,
     pub(crate) prefix: crate::GuidPrefix,
     pub(crate) limits: &'a Limits,
     pub(crate) timing: &'a crate::Timing,
@@ -74,6 +127,6 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Queues a datagram.
     pub(crate) fn send(&mut self, datagram: Datagram) {
-        self.outbox.send(datagram, self.limits, self.statistics);
+        self.outbox.send(self.now, datagram, self.limits, self.statistics);
     }
 }

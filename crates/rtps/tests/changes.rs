@@ -40,8 +40,11 @@ fn with_puppet(locator: Locator, qos: &Qos) -> (World, Puppet, EntityId, EntityI
 fn a_new_address_of_a_participant_is_taken() {
     let (old, new) = (Locator::udp_v4([10, 0, 0, 8], 7000), Locator::udp_v4([10, 0, 0, 9], 8000));
     for qos in [best_effort(), reliable()] {
-        let (mut world, puppet, writer, _) = with_puppet(old, &qos);
+        let (mut world, mut puppet, writer, _) = with_puppet(old, &qos);
         world.inject(0, &puppet.announce(new));
+        // Little goes there before somebody there has answered what was sent there.
+        let prefix = world.participant(0).guid().prefix;
+        world.inject(0, &puppet.publish(prefix, EntityId::user_reader(1, false), "t", &qos));
         let now = world.now;
         let participant = world.participant(0);
         let payload = number(1);

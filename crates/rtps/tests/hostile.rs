@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use flood::{Flood, LIARS};
 use proptest::prelude::*;
+use puppet::Puppet;
 use rtps::message::{DataFrag, InlineQos, Payload};
 use rtps::qos::{History, Qos};
-use rtps::{EntityId, FragmentNumber, Limits, ParticipantConfig, SequenceNumber};
+use rtps::{EntityId, FragmentNumber, GuidPrefix, Limits, Locator, ParticipantConfig, SequenceNumber};
 use world::{World, best_effort, durable, number, numbers, reliable};
 
 /// The system's allocator with a count of live bytes for each thread: every test runs on its own.
@@ -323,4 +324,69 @@ proptest! {
         siege.exchange();
         siege.check_bystander();
     }
+}
+
+/// Whoever forges announcements does not make us flood the address that they name: at most three times what was
+/// received on its behalf, and one reply a second, for as long as nobody there answers.
+#[test]
+fn forged_announcements_do_not_amplify() {
+    let victim = Locator::udp_v4([203, 0, 113, 7], 7410);
+    let mut world = World::new(14);
+    let host = world.add();
+    world.writer(host, "t", &durable());
+    world.run_for(Duration::from_secs(1));
+    let group = Locator::udp_v4([239, 255, 0, 1], 7400);
+    let (mut received, mut sent, mut replies) = (0, 0, 0);
+    for second in 0..60_u8 {
+        for forged in 0..5_u8 {
+            let mut prefix = [forged; 12];
+            prefix[11] = second;
+            let announcement = Puppet::new(GuidPrefix(prefix)).announce(victim);
+            received += announcement.len();
+            let now = world.now;
+            world.participant(host).handle_datagram(
+                now,
+                Locator::udp_v4([10, 0, 0, 66], 40_000),
+                &announcement,
+            );
+        }
+        for tick in 0..20_u32 {
+            let now = world.now + Duration::from_millis(50) * tick;
+            let participant = world.participant(host);
+            participant.handle_timeout(now);
+            let mut in_this_tick = 0;
+            while let Some(datagram) = participant.poll_transmit() {
+                assert!(datagram.to.iter().all(|to| *to == victim || *to == group));
+                if datagram.to.contains(&victim) {
+                    sent += datagram.bytes.len();
+                    replies += 1;
+                    in_this_tick += 1;
+                }
+            }
+            assert!(in_this_tick <= 1);
+        }
+        world.now = world.now + Duration::from_secs(1);
+    }
+    assert!(sent <= 3 * received, "{sent} octets for {received}");
+    assert!((1..=61).contains(&replies), "{replies} replies in a minute");
+    assert!(world.participant(host).statistics().replies_withheld > 0);
+}
+
+/// Datagrams from other networks than those allowed are ignored and counted, whatever they say.
+#[test]
+fn other_networks_are_not_heeded() {
+    let mut world = World::new(15);
+    let allowed_networks = vec!["10.0.0.0/30".parse().unwrap()];
+    let config = ParticipantConfig { allowed_networks, ..world.config(1) };
+    let (host, near) = (world.add_configured(config), world.add());
+    let config = world.config(9);
+    let far = world.add_configured(config);
+    world.run_for(Duration::from_secs(5));
+    let known = |world: &mut World, of: usize| -> Vec<GuidPrefix> {
+        world.participant(of).remote_participants().map(|remote| remote.data.guid.prefix).collect()
+    };
+    let near_prefix = world.participant(near).guid().prefix;
+    assert_eq!(known(&mut world, host), [near_prefix]);
+    assert!(world.participant(host).statistics().network_refused > 0);
+    assert_eq!(known(&mut world, far).len(), 2, "it hears the announcements of both");
 }

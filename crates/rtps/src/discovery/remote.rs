@@ -6,6 +6,7 @@ use units::Instant;
 
 use super::data::{EndpointData, ParticipantData};
 use super::endpoints::{Names, OwnAddress, RemoteEndpoint, RemoteEndpoints};
+use crate::guard::Guard;
 use crate::{Guid, GuidPrefix, Lease, Limits, Locator};
 
 /// A remote participant.
@@ -42,6 +43,19 @@ impl RemoteParticipant {
             metatraffic,
             default,
             endpoints: 0,
+        }
+    }
+
+    /// Its addresses, each once.
+    pub(crate) fn addresses(&self) -> Vec<Locator> {
+        let others = self.default.iter().filter(|locator| !self.metatraffic.contains(locator));
+        self.metatraffic.iter().chain(others).copied().collect()
+    }
+
+    fn release(&self, guard: &mut Guard) {
+        match self.is_confirmed {
+            true => guard.distrust(&self.addresses()),
+            false => guard.clear(&self.addresses()),
         }
     }
 }
@@ -95,29 +109,52 @@ impl RemoteTable {
         Admission::Welcome
     }
 
-    pub(crate) fn insert(&mut self, prefix: GuidPrefix, remote: RemoteParticipant) {
-        if !remote.is_confirmed {
-            self.unconfirmed.insert((remote.discovered_at, prefix));
-        }
+    /// Adds a participant that has not answered yet.
+    pub(crate) fn insert(&mut self, prefix: GuidPrefix, remote: RemoteParticipant, guard: &mut Guard) {
+        self.unconfirmed.insert((remote.discovered_at, prefix));
+        guard.suspect(&remote.addresses());
         self.next_expiry = self.next_expiry.min(remote.expires_at);
         self.participants.insert(prefix, remote);
     }
 
-    pub(crate) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
+    pub(crate) fn remove(&mut self, prefix: GuidPrefix, guard: &mut Guard) -> Option<RemoteParticipant> {
         let remote = self.participants.remove(&prefix)?;
+        remote.release(guard);
         self.unconfirmed.remove(&(remote.discovered_at, prefix));
         Some(remote)
     }
 
-    /// Notes that a participant is alive; `confirms` when it did more than announce itself.
-    pub(crate) fn touch(&mut self, prefix: GuidPrefix, now: Instant, confirms: bool) {
+    /// Notes that a participant is alive.
+    pub(crate) fn touch(&mut self, prefix: GuidPrefix, now: Instant) {
         let Some(remote) = self.participants.get_mut(&prefix) else { return };
         remote.expires_at = expiry(now, remote.data.lease);
         self.next_expiry = self.next_expiry.min(remote.expires_at);
-        if confirms && !remote.is_confirmed {
-            remote.is_confirmed = true;
-            self.unconfirmed.remove(&(remote.discovered_at, prefix));
-        }
+    }
+
+    /// Notes that a participant did more than announce itself: it hears us.
+    pub(crate) fn confirm(&mut self, prefix: GuidPrefix, guard: &mut Guard) {
+        let Some(remote) = self.participants.get_mut(&prefix).filter(|remote| !remote.is_confirmed) else {
+            return;
+        };
+        remote.is_confirmed = true;
+        self.unconfirmed.remove(&(remote.discovered_at, prefix));
+        guard.trust(&remote.addresses());
+        guard.clear(&remote.addresses());
+    }
+
+    /// Takes a participant's new addresses, which have to be confirmed anew.
+    pub(crate) fn readdress(
+        &mut self,
+        prefix: GuidPrefix,
+        (metatraffic, default): (Vec<Locator>, Vec<Locator>),
+        guard: &mut Guard,
+    ) {
+        let Some(remote) = self.participants.get_mut(&prefix) else { return };
+        remote.release(guard);
+        remote.is_confirmed = false;
+        (remote.metatraffic, remote.default) = (metatraffic, default);
+        guard.suspect(&remote.addresses());
+        self.unconfirmed.insert((remote.discovered_at, prefix));
     }
 
     /// The participants whose lease has ended. Looks at all of them, but only when one may have.

@@ -97,6 +97,16 @@ impl Participant {
         }
     }
 
+    /// Asks a participant's built-in writers what they have, whatever is known of it.
+    pub(crate) fn knock_at_builtin_endpoints(&mut self, now: Instant, prefix: GuidPrefix) {
+        for (_, theirs, ours) in PAIRS {
+            let mut cx: Context<'_> = context!(self, now);
+            if let Some(reader) = self.readers.get_mut(&ours) {
+                reader.knock(&mut cx, Guid::new(prefix, theirs));
+            }
+        }
+    }
+
     pub(crate) fn readdress_builtin_endpoints(&mut self, prefix: GuidPrefix, to: &[Locator]) {
         let qos = builtin_qos();
         for (_, theirs, ours) in PAIRS {

@@ -118,7 +118,7 @@ impl Participant {
         &mut self,
         now: Instant,
         source: GuidPrefix,
-        from: Locator,
+        (from, length): (Locator, usize),
         data: &Data<'_>,
     ) {
         let status = data.inline_qos.as_ref().map(|inline| inline.status_info()).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Participant {
         }
         match self.remote.participants.contains_key(&prefix) {
             true => self.refresh(now, from, announced),
-            false => self.welcome(now, from, announced),
+            false => self.welcome(now, (from, length), announced),
         }
     }
 
@@ -152,12 +152,13 @@ impl Participant {
             || known.data.default_unicast != announced.default_unicast;
         known.data = announced;
         if has_moved {
-            known.default = default;
-            known.metatraffic.clone_from(&metatraffic);
+            let addresses = (metatraffic.clone(), default);
+            self.remote.readdress(prefix, addresses, &mut self.outbox.guard);
             self.readdress_builtin_endpoints(prefix, &metatraffic);
             self.readdress_endpoints(now, prefix);
         }
-        self.remote.touch(prefix, now, false);
+        self.remote.touch(prefix, now);
+        self.ask_to_confirm(now, prefix);
         self.note_deadline(Some(self.remote.next_expiry()));
     }
 
@@ -169,7 +170,7 @@ impl Participant {
         if metatraffic.is_empty() { (default.clone(), default) } else { (metatraffic, default) }
     }
 
-    fn welcome(&mut self, now: Instant, from: Locator, announced: ParticipantData) {
+    fn welcome(&mut self, now: Instant, (from, length): (Locator, usize), announced: ParticipantData) {
         match self.remote.admit(&self.config.limits) {
             Admission::Welcome => {}
             Admission::Evict(victim) => {
@@ -186,11 +187,38 @@ impl Participant {
         let name = announced.name.clone();
         let builtin = announced.builtin_endpoints;
         let vendor = announced.vendor;
-        self.remote.insert(prefix, RemoteParticipant::new(now, announced, metatraffic.clone(), default));
+        let remote = RemoteParticipant::new(now, announced, metatraffic.clone(), default);
+        let addresses = remote.addresses();
+        self.remote.insert(prefix, remote, &mut self.outbox.guard);
+        self.outbox.guard.allow(&addresses, length);
         self.note_deadline(self.remote.participants.get(&prefix).map(|remote| remote.expires_at));
+        // One reply, since there is only one until the newcomer answers.
+        self.outbox.join_begin();
         self.send_announcement(now, Some(prefix), &metatraffic);
         self.match_builtin_endpoints(now, prefix, builtin, vendor, &metatraffic);
+        self.outbox.join_end(now, &self.config.limits, &mut self.statistics);
         self.tell(Event::ParticipantDiscovered { prefix, name });
+    }
+
+    /// A participant that has not answered has sent so many octets: as many, times three, may be sent to it.
+    pub(crate) fn allow_replies(&mut self, prefix: GuidPrefix, octets: usize) {
+        if !self.outbox.guard.is_idle()
+            && let Some(known) = self.remote.participants.get(&prefix).filter(|known| !known.is_confirmed)
+        {
+            self.outbox.guard.allow(&known.addresses(), octets);
+        }
+    }
+
+    /// Asks a participant that has not answered once more: until it does, little is sent to it.
+    fn ask_to_confirm(&mut self, now: Instant, prefix: GuidPrefix) {
+        let Some(known) = self.remote.participants.get(&prefix).filter(|known| !known.is_confirmed) else {
+            return;
+        };
+        let to = known.metatraffic.clone();
+        self.outbox.join_begin();
+        self.send_announcement(now, Some(prefix), &to);
+        self.knock_at_builtin_endpoints(now, prefix);
+        self.outbox.join_end(now, &self.config.limits, &mut self.statistics);
     }
 
     pub(crate) fn expire_participants(&mut self, now: Instant) {
@@ -200,7 +228,7 @@ impl Participant {
     }
 
     fn forget_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
-        if self.remote.remove(prefix).is_none() {
+        if self.remote.remove(prefix, &mut self.outbox.guard).is_none() {
             return;
         }
         for guid in self.remote.endpoints_of(prefix) {

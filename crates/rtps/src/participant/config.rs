@@ -10,7 +10,7 @@ use crate::discovery::data::DiscoveryDataError;
 use crate::message::StatusInfo;
 use crate::partition::PartitionRule;
 use crate::qos::Qos;
-use crate::{EntityId, GuidPrefix, Limits, Locator, MachineAddress, Reach, Timing, WireTime};
+use crate::{EntityId, GuidPrefix, Limits, Locator, MachineAddress, Network, Reach, Timing, WireTime};
 
 /// Everything a participant is told at its start.
 #[derive(Clone, Debug)]
@@ -31,6 +31,9 @@ pub struct ParticipantConfig {
     pub reach: Reach,
     /// Where on its machine it is, for transports within the machine.
     pub machine_address: Option<MachineAddress>,
+    /// The networks whose datagrams it heeds; none for all. Does not concern transports without IP addresses, nor open
+    /// TCP connections.
+    pub allowed_networks: Vec<Network>,
     /// How partition names match.
     pub partition_rule: PartitionRule,
     /// Samples above this many bytes travel in fragments of this size; at most 65,000 fits a UDP datagram.

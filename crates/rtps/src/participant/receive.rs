@@ -13,12 +13,12 @@ use crate::{EntityId, Guid, GuidPrefix, Locator, WireTime};
 struct Receiver {
     source: GuidPrefix,
     from: Locator,
+    /// Octets of the datagram.
+    length: usize,
     timestamp: Option<WireTime>,
     is_for_us: bool,
     /// Addressed to this very participant, which takes knowing its prefix.
     is_directed: bool,
-    /// Whether the sender has shown that it hears us.
-    confirms: bool,
 }
 
 impl Participant {
@@ -26,6 +26,10 @@ impl Participant {
     pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
         self.statistics.datagrams_received += 1;
         if self.is_closed {
+            return;
+        }
+        if !self.is_allowed(from) {
+            self.statistics.network_refused += 1;
             return;
         }
         let (header, messages) = match MessageReader::new(bytes) {
@@ -38,11 +42,12 @@ impl Participant {
         let mut receiver = Receiver {
             source: header.prefix,
             from,
+            length: bytes.len(),
             timestamp: None,
             is_for_us: true,
             is_directed: false,
-            confirms: false,
         };
+        self.allow_replies(header.prefix, bytes.len());
         for submessage in messages {
             match submessage {
                 Ok(submessage) => self.handle_submessage(now, &mut receiver, submessage),
@@ -52,7 +57,19 @@ impl Participant {
                 }
             }
         }
-        self.remote.touch(receiver.source, now, receiver.confirms);
+        self.remote.touch(receiver.source, now);
+    }
+
+    fn is_allowed(&self, from: Locator) -> bool {
+        let allowed = &self.config.allowed_networks;
+        allowed.is_empty() || from.ip().is_none_or(|ip| allowed.iter().any(|network| network.contains(ip)))
+    }
+
+    /// Whoever answers what was addressed to it hears us.
+    fn confirm(&mut self, receiver: &Receiver) {
+        if receiver.is_directed {
+            self.remote.confirm(receiver.source, &mut self.outbox.guard);
+        }
     }
 
     fn handle_submessage(&mut self, now: Instant, receiver: &mut Receiver, submessage: Submessage<'_>) {
@@ -74,14 +91,17 @@ impl Participant {
                 if receiver.source == self.config.prefix {
                     return;
                 }
-                self.handle_announcement(now, receiver.source, receiver.from, &data);
+                self.handle_announcement(now, receiver.source, (receiver.from, receiver.length), &data);
             }
             Submessage::AckNack(acknack) => {
                 let from = Guid::new(receiver.source, acknack.reader);
+                // Before it is answered: the answer must not be withheld.
+                if self.writers.get(&acknack.writer).is_some_and(|writer| writer.is_matched_with(from)) {
+                    self.confirm(receiver);
+                }
                 let mut cx = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
                 let Some(progress) = writer.handle_acknack(&mut cx, from, &acknack) else { return };
-                receiver.confirms |= receiver.is_directed;
                 let is_news = progress && (writer.may_block() || writer.is_acknowledged());
                 let deadline = writer.deadline();
                 if is_news && !acknack.writer.is_builtin() {
@@ -91,10 +111,12 @@ impl Participant {
             }
             Submessage::NackFrag(nack) => {
                 let from = Guid::new(receiver.source, nack.reader);
+                if self.writers.get(&nack.writer).is_some_and(|writer| writer.is_matched_with(from)) {
+                    self.confirm(receiver);
+                }
                 let mut cx = context!(self, now);
-                let writer = self.writers.get_mut(&nack.writer);
-                if writer.and_then(|writer| writer.handle_nackfrag(&mut cx, from, &nack)).is_some() {
-                    receiver.confirms |= receiver.is_directed;
+                if let Some(writer) = self.writers.get_mut(&nack.writer) {
+                    writer.handle_nackfrag(&mut cx, from, &nack);
                 }
             }
             other => self.handle_from_writer(now, receiver, &other),
@@ -112,8 +134,11 @@ impl Participant {
             _ => return,
         };
         let writer = Guid::new(receiver.source, writer);
+        if !self.routes.contains_key(&writer) {
+            return;
+        }
+        self.confirm(receiver);
         let Some(route) = self.routes.get(&writer) else { return };
-        receiver.confirms |= receiver.is_directed;
         let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
         let mut cx = context!(self, now);
         let (mut discovered, mut is_message) = (false, false);

@@ -175,6 +175,13 @@ impl Reader {
         self.writers.remove(&guid).is_some()
     }
 
+    /// Asks one writer what it has.
+    pub(crate) fn knock(&mut self, cx: &mut Context<'_>, writer: Guid) {
+        if let Some(proxy) = self.writers.get_mut(&writer).filter(|proxy| proxy.reliable) {
+            proxy.knock(cx);
+        }
+    }
+
     /// Knocks again where nobody answered.
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_>) {
         for proxy in self.writers.values_mut() {

@@ -318,14 +318,17 @@ impl Writer {
         }
         let is_lagging = |reader: &&ReaderProxy| reader.reliable && reader.acknowledged() < self.out.sent;
         let lagging = self.readers.iter().filter(is_lagging);
+        // A single reader is addressed, so that it knows that we know it.
+        let mut first_two = lagging.clone().map(|reader| reader.guid);
+        let only = first_two.next().filter(|_| first_two.next().is_none());
         let to: BTreeSet<Locator> = lagging.flat_map(|reader| reader.address.direct()).collect();
         if to.is_empty() {
             self.out.heartbeat_at = None;
             return;
         }
         let to: Vec<Locator> = to.into_iter().collect();
+        let audience = Audience { writer: self.entity, reader: only, to: &to };
         let heartbeat = self.out.heartbeat(EntityId::UNKNOWN, true, self.history.first());
-        let audience = Audience { writer: self.entity, reader: None, to: &to };
         audience.send(cx, |message| message.heartbeat(&heartbeat));
         let interval = self.out.heartbeat_interval * 2;
         let interval = interval.clamp(cx.timing.heartbeat_period, cx.timing.heartbeat_period_max);

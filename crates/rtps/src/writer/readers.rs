@@ -50,7 +50,7 @@ impl Readers {
         self.proxies.get_mut(&guid)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &ReaderProxy> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ReaderProxy> + Clone {
         self.proxies.values()
     }
 

@@ -108,6 +108,7 @@ impl World {
             announce_to: vec![GROUP],
             reach: rtps::Reach { local_addresses: vec![[10, 0, 0, host].into()], ..rtps::Reach::default() },
             machine_address: None,
+            allowed_networks: Vec::new(),
             partition_rule: rtps::partition::PartitionRule::FastDds,
             fragment_size: rtps::FRAGMENT_SIZE_MAX,
             limits: Limits::default(),
