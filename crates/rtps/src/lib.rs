@@ -23,6 +23,7 @@ pub mod cdr;
 pub mod discovery;
 mod endianness;
 mod event;
+pub mod filter;
 mod fragment;
 mod guard;
 mod guid;
