@@ -1,7 +1,7 @@
-//! XML profiles: whatever the text, it is loaded or refused without a panic, and what is told names a line of it.
+//! XML profiles and types: whatever the text, it is loaded or refused without a panic, and what is told names a line of it.
 #![no_main]
 
-use bus::xml::{Document, Profiles};
+use bus::xml::{Document, Layout, Profiles, Types};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -11,6 +11,11 @@ fuzz_target!(|text: &str| {
         Ok(document) => document,
         Err(error) => return assert!(error.place.line as usize <= lines && !error.remedy.is_empty()),
     };
+    for layout in [Layout::Standard, Layout::FastDds2] {
+        if let Err(error) = Types::load_as(std::slice::from_ref(&document), layout) {
+            assert!((1..=lines).contains(&(error.place.line as usize)), "{error}");
+        }
+    }
     match Profiles::load(&[document]) {
         Ok(profiles) => {
             for finding in &profiles.findings {

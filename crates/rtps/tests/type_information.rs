@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use rtps::Endianness;
-use rtps::cdr::{Cdr, DdsType};
+use rtps::cdr::{Cdr, DdsType, Extensibility};
 use rtps::types::object::{Equivalence, TypeInformation, TypeObjectError, type_object};
-use rtps::types::{Member, StructType, Type};
+use rtps::types::{AliasType, BitmaskType, Case, EnumType, Member, StructType, Type, UnionType};
 use std::sync::Arc;
 
 /// What Cyclone DDS makes of the types below; the file names its source.
@@ -108,6 +108,60 @@ fn type_information_is_that_of_cyclone() {
     let types = cyclone["types"].as_object().unwrap();
     assert_eq!(types.len(), structures().len());
     for structure in structures() {
+        let information = TypeInformation::of(&structure).unwrap();
+        let bytes = information.to_bytes().unwrap();
+        assert_eq!(hex(&bytes), types[structure.name()].as_str().unwrap(), "{}", structure.name());
+        assert_eq!(TypeInformation::decode(&bytes, Endianness::Little), Ok(information));
+    }
+}
+
+/// Types that only descriptions at run time have.
+fn described() -> [Arc<StructType>; 4] {
+    let case = |name: &str, ty, labels: &[i64], is_default| Case {
+        name: name.into(),
+        ty,
+        labels: labels.to_vec(),
+        is_default,
+    };
+    let choice = UnionType::new(
+        "demo::Choice",
+        Type::Int32,
+        vec![
+            case("n", Type::Float64, &[1, 2], false),
+            case("s", Type::String { max: None }, &[7], false),
+            case("d", Type::Uint8, &[], true),
+        ],
+    );
+    let kind = EnumType::new("demo::Kind", vec![("X".into(), 0), ("Y".into(), 5)]).unwrap();
+    let cases = vec![case("n", Type::Int16, &[5], false)];
+    let by_kind = UnionType::extensible("demo::ByKind", Extensibility::Appendable, Type::Enum(kind), cases);
+    let flags = BitmaskType::new("demo::Flags", 8, vec![("a".into(), 1), ("b".into(), 2)]);
+    let watts = AliasType::new("demo::Watts", Type::Float64).map(Type::Alias).unwrap();
+    let limit = AliasType::new("demo::Limit", watts.clone()).map(Type::Alias).unwrap();
+    let limits = Type::Sequence { element: Box::new(limit), max: None };
+    let base = StructType::new("demo::Base", vec![Member::new("a", Type::Uint16)]).unwrap();
+    let structure = |name: &str, members: Vec<(&str, Type)>| {
+        let members = members.into_iter().map(|(name, ty)| Member::new(name, ty)).collect();
+        StructType::new(name, members).unwrap()
+    };
+    [
+        structure(
+            "demo::UsesUnion",
+            vec![("c", Type::Union(choice.unwrap())), ("k", Type::Union(by_kind.unwrap()))],
+        ),
+        structure("demo::UsesBits", vec![("f", Type::Bitmask(flags.unwrap()))]),
+        structure("demo::UsesAlias", vec![("w", watts), ("l", limits)]),
+        StructType::derived("demo::Derived", &base, vec![Member::new("b", Type::Uint32)]).unwrap(),
+    ]
+}
+
+/// Unions, bitmasks, other names for types and bases are announced as Cyclone DDS does.
+#[test]
+fn described_types_are_those_of_cyclone() {
+    let cyclone: serde_json::Value = serde_json::from_str(CYCLONE).unwrap();
+    let types = cyclone["described"].as_object().unwrap();
+    assert_eq!(types.len(), described().len());
+    for structure in described() {
         let information = TypeInformation::of(&structure).unwrap();
         let bytes = information.to_bytes().unwrap();
         assert_eq!(hex(&bytes), types[structure.name()].as_str().unwrap(), "{}", structure.name());

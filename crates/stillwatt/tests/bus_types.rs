@@ -253,3 +253,25 @@ fn check_shows_types() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""));
     assert!(text(&output.stderr).contains("loop.xml:3"), "{}", text(&output.stderr));
 }
+
+/// `echo` shows what `pub` writes of a type that only a file describes, with its key; a type of another name stays away.
+#[test]
+fn echo_shows_what_pub_writes() {
+    let file = fixture("xml/every_type.xml");
+    let ends = ["--domain", "77", "--types", &file, "--type", "power::Report"];
+    let mut echo = Command::new(env!("CARGO_BIN_EXE_stillwatt"));
+    echo.args(["bus", "echo", "lab/report", "--count", "2", "--for", "30 s", "--json"]).args(ends);
+    let echo = echo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let sample = json!({"host": "n7", "sequence": 3, "setting": {"name": "psys"}});
+    let publish =
+        ["pub", "lab/report", &sample.to_string(), "--count", "2", "--period", "10 ms", "--wait", "20 s"];
+    let output = run(&[&publish[..], &ends[..]].concat(), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = echo.wait_with_output().unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    let lines: Vec<Json> =
+        text(&shown.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["data"]["setting"], json!({"_d": 7, "name": "psys"}));
+    assert_eq!(lines[1]["data"]["host"], "n7");
+}

@@ -4,8 +4,8 @@ use super::Equivalence;
 use super::dependencies::References;
 use super::identifier;
 use super::objects::{
-    ENUM_MEMBER_NONE, MEMBER_DEFAULT, MEMBER_TRY_CONSTRUCT_DISCARD, type_flags, write_list,
-    write_member_detail, write_type_detail,
+    ENUM_MEMBER_NONE, MEMBER_DEFAULT, MEMBER_MUST_UNDERSTAND, MEMBER_TRY_CONSTRUCT_DISCARD, type_flags,
+    write_list, write_member_detail, write_type_detail,
 };
 use crate::cdr::{CdrError, Encoder, Extensibility};
 use crate::types::{AliasType, BitmaskType, BitsetType, UnionType};
@@ -37,12 +37,12 @@ pub(super) fn write_union(
     encoder.write_u16(type_flags(union.extensibility()));
     write_header(union.name(), equivalence, encoder)?;
     encoder.structure(Extensibility::Appendable, |encoder| {
-        encoder.write_u16(MEMBER_TRY_CONSTRUCT_DISCARD);
+        encoder.write_u16(MEMBER_TRY_CONSTRUCT_DISCARD | MEMBER_MUST_UNDERSTAND);
         identifier::write(union.discriminator(), equivalence, known, encoder)?;
         write_no_annotations(equivalence, encoder);
         Ok(())
     })?;
-    write_list(encoder, (1_u32..).zip(union.cases()), |(id, case), encoder| {
+    write_list(encoder, (0_u32..).zip(union.cases()), |(id, case), encoder| {
         encoder.write_u32(id);
         let default = if case.is_default { MEMBER_DEFAULT } else { 0 };
         encoder.write_u16(MEMBER_TRY_CONSTRUCT_DISCARD | default);

@@ -19,7 +19,7 @@ const TYPE_MUTABLE: u16 = 4;
 
 pub(super) const MEMBER_TRY_CONSTRUCT_DISCARD: u16 = 1;
 const MEMBER_OPTIONAL: u16 = 1 << 3;
-const MEMBER_MUST_UNDERSTAND: u16 = 1 << 4;
+pub(super) const MEMBER_MUST_UNDERSTAND: u16 = 1 << 4;
 const MEMBER_KEY: u16 = 1 << 5;
 pub(super) const MEMBER_DEFAULT: u16 = 1 << 6;
 
