@@ -1,6 +1,5 @@
 //! The bodies of the engine's threads. May touch: sockets, the monotonic clock.
 
-use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -129,13 +128,12 @@ fn drain(engine: &Arc<Engine>, domain: u32, socket: &UdpSocket, buffer: &mut [u8
     }
 }
 
+/// `None` when an earlier datagram met a closed port, and at the end, when the socket gives nothing without a sender.
 fn receive<'a>(socket: &UdpSocket, buffer: &'a mut [u8]) -> Option<(&'a [u8], Locator)> {
-    match socket.recv_from(buffer) {
-        Ok((length, from)) => Some((buffer.get(..length)?, locator(from)?)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-        // An earlier datagram met a closed port; nothing to do with the next one.
-        Err(_) => None,
-    }
+    let (_, length, from) =
+        rustix::net::recvfrom(socket, &mut *buffer, rustix::net::RecvFlags::empty()).ok()?;
+    let from = from.and_then(|from| SocketAddr::try_from(from).ok())?;
+    Some((buffer.get(..length)?, locator(from)?))
 }
 
 fn locator(from: SocketAddr) -> Option<Locator> {
