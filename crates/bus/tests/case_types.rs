@@ -6,7 +6,9 @@
 mod case;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bus::Participant;
 use bus::xml::{Document, Types, XmlError};
 use rtps::types::{BitsetType, DynamicValue, StructType, Type, Value, ValueError};
 use serde_json::Value as Json;
@@ -416,4 +418,37 @@ fn fitting_bounds_are_read() {
         let types = load_within(&format!("<struct name='S'><member name='a' {xml}/></struct>")).unwrap();
         assert_eq!(structure(&types, "S").members()[0].ty.to_string(), expected);
     }
+}
+
+/// Case A12 on the bus: the name is announced as it is written; a reader of the same name matches, those of the other
+/// names do not.
+#[test]
+fn scoped_names_match_as_written() {
+    let expected = case::json("A12", "expected.json");
+    let name = expected["type_name"].as_str().unwrap();
+    let cap = structure(&load(&case::text("A12", "scoped.xml")).unwrap(), name);
+    let join = || Participant::builder().domain(59).build().unwrap();
+    let (a, b) = (join(), join());
+    let long = Duration::from_secs(10);
+    let reader = |name: &str| b.raw_subscriber("cap", name, false).reliable().build().unwrap();
+    let others: Vec<_> = expected["no_match"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|other| reader(other.as_str().unwrap()))
+        .collect();
+    let same: Vec<_> =
+        expected["matches"].as_array().unwrap().iter().map(|same| reader(same.as_str().unwrap())).collect();
+    let publisher = a.dynamic_publisher("cap", Arc::clone(&cap)).reliable().build().unwrap();
+    assert!(publisher.wait_for_match(same.len(), long));
+    assert!(same.iter().all(|reader| reader.wait_for_match(1, long)));
+    let announced = b.endpoints().into_iter().find(|end| end.is_writer && end.topic == "cap").unwrap();
+    assert_eq!(announced.type_name, name);
+    // What is written after the match would have reached every reader that matched before.
+    let mut value = DynamicValue::zero(cap);
+    value.set("watts", Value::Float32(1.5)).unwrap();
+    publisher.write(&value).unwrap();
+    assert!(same[0].recv_timeout(long).unwrap().is_some());
+    assert_eq!(publisher.matched().current, same.len());
+    assert!(others.iter().all(|reader| reader.matched().total == 0));
 }

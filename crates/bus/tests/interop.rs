@@ -240,7 +240,7 @@ fn xml_types() {
     run_all(&runs, |((writer, reader), (kind, count))| {
         let name = format!("XML dynamic type, {kind:?}");
         let result = xml_exchange(*writer, *reader, *kind, *count);
-        record(writer, reader, &name, result.is_ok());
+        record(writer.dds(), reader.dds(), &name, result.is_ok());
         (
             format!("{writer} -> {reader}, {name}"),
             result.map_err(|problem| format!("{writer} -> {reader}: {problem}")),
@@ -248,23 +248,34 @@ fn xml_types() {
     });
 }
 
-/// Writes `count` samples, of which a late joiner must get all, and if they have a key disposes of three instances.
+/// Writes `count` samples, which the reader must get: a late joiner those of a type without key, one that was there those of
+/// the type with a key, of which three instances are disposed of.
 fn xml_exchange(writer: Program, reader: Program, kind: Kind, count: u32) -> Result<(), String> {
     let namespace = Namespace::create().map_err(|reason| reason.to_string())?;
+    let is_keyed = kind == Kind::Item;
     let peer = |program: Program| {
         let peer = program.peer(&namespace).map_err(|reason| reason.to_string())?;
         let peer = peer.reliability(Reliability::Reliable).timeout(TIMEOUT).linger(TIMEOUT);
-        Ok::<_, String>(if kind == Kind::Item { peer.dispose() } else { peer })
+        Ok::<_, String>(if is_keyed { peer.dispose() } else { peer.durability(Durability::TransientLocal) })
     };
     let topic = "interop/xml";
-    let mut subscriber =
-        peer(reader)?.subscribe(35, topic, kind, count).start().map_err(|error| error.to_string())?;
-    let mut publisher =
-        peer(writer)?.publish(35, topic, kind, count).gate().start().map_err(|error| error.to_string())?;
-    if !publisher.wait_for_match() || !subscriber.wait_for_match() {
-        return Err(format!("no match: {:?} {:?}", publisher.stop(), subscriber.stop()));
-    }
-    publisher.open_gate();
+    let publisher = peer(writer)?.publish(35, topic, kind, count);
+    let subscriber = peer(reader)?.subscribe(35, topic, kind, count);
+    let start = |peer: peers::Peer| peer.start().map_err(|error| error.to_string());
+    let (publisher, subscriber) = if is_keyed {
+        let (mut subscriber, mut publisher) = (start(subscriber)?, start(publisher.gate())?);
+        if !publisher.wait_for_match() || !subscriber.wait_for_match() {
+            return Err(format!("no match: {:?} {:?}", publisher.stop(), subscriber.stop()));
+        }
+        publisher.open_gate();
+        (publisher, subscriber)
+    } else {
+        let mut publisher = start(publisher)?;
+        if !publisher.wait_for(|line| line["wrote"] == count - 1) {
+            return Err(format!("did not write: {:?}", publisher.finish()));
+        }
+        (publisher, start(subscriber)?)
+    };
     let (subscriber, publisher) = (subscriber.finish(), publisher.stop());
     let mut expected: Vec<_> = (0..count).map(|k| kind.expected(publisher.name, k).to_string()).collect();
     let mut came: Vec<_> = subscriber.samples().into_iter().map(ToString::to_string).collect();

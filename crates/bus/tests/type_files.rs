@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bus::xml::{Document, Layout, Types, XmlError};
 use proptest::prelude::*;
-use rtps::cdr::Representation;
+use rtps::cdr::{Extensibility, Representation};
 use rtps::types::{DynamicValue, Type};
 
 fn text(file: &str) -> String {
@@ -135,6 +135,30 @@ fn faults_are_told_with_their_line() {
         assert_eq!(error.place.line, line, "{types}: {error}");
         assert!(parts.iter().all(|part| error.to_string().contains(part)), "{types}: {error}");
     }
+}
+
+/// Beyond the dialect, what DDS-XML says of a struct and its members is taken; what does not change what travels is told
+/// to have no effect.
+#[test]
+fn members_have_identifiers_and_may_be_absent() {
+    let text = "<types xmlns='http://www.eprosima.com'><type><struct name='A' extensibility='mutable' nested='true'>\
+                <member name='a' type='int8' id='7' optional='true'/><member name='b' type='int8' mustUnderstand='true'/>\
+                <member name='c' type='int8' key='true'/></struct><struct name='B' baseType='A'/></type></types>";
+    let types = load(text, Layout::Standard).unwrap();
+    for name in ["A", "B"] {
+        let structure = types.structure(name).unwrap();
+        assert_eq!(structure.extensibility(), Extensibility::Mutable);
+        let members: Vec<_> = structure
+            .identified()
+            .map(|(id, member)| (id, member.is_optional, member.must_understand, member.key))
+            .collect();
+        assert_eq!(members, [(7, true, false, false), (8, false, true, false), (9, false, false, true)]);
+    }
+    let told = types.findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(told, ["f.xml:1: warning: attribute \"nested\" of <struct> \"A\" has no effect"]);
+    assert!(!load(text, Layout::FastDds2).unwrap().structure("A").unwrap().is_keyed());
+    let other = text.replace("baseType='A'", "baseType='A' extensibility='final'");
+    assert!(load(&other, Layout::Standard).unwrap_err().what.contains("as extensible as its base"));
 }
 
 /// Labels may be the names of enumerators, booleans and characters; `default` may stand beside them.

@@ -38,6 +38,11 @@ impl fmt::Display for Program {
 }
 
 impl Program {
+    /// Whose DDS it is; where the types come from does not matter.
+    pub(crate) fn dds(self) -> Self {
+        if self == Self::StillwattXml { Self::Stillwatt } else { self }
+    }
+
     /// The program, to be configured.
     pub(crate) fn peer(self, namespace: &Namespace) -> Result<Peer, Skip> {
         match self {
