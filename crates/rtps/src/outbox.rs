@@ -33,7 +33,7 @@ const HEADER_BYTES: usize = 20;
 /// What fits an Ethernet frame.
 const JOINED_BYTES_MAX: usize = 1472;
 /// Buffers kept for reuse; more are given back to the allocator.
-const SPARE_MAX: usize = 64;
+const SPARE_MAX: usize = 8;
 /// A buffer larger than this is not kept.
 const SPARE_BYTES_MAX: usize = 128 << 10;
 
