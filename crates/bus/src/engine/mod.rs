@@ -6,7 +6,7 @@
 //! | --- | --- | --- |
 //! | `stw-bus-meta` | `ppoll` over the discovery sockets, until the next deadline | discovery and every timer |
 //! | `stw-bus-data` | `recvfrom` on the data socket | user data, delivered right there |
-//! | `stw-bus-local` | `futex_waitv` over the rings it reads | data within the process and by shared memory |
+//! | `stw-bus-local` | a futex | data within the process and by shared memory |
 //! | `stw-bus-poll` | `epoll_wait` over everything else | multicast data, IPv6, connections, delivered right there |
 //!
 //! The last two only run once they are needed.
@@ -146,6 +146,7 @@ impl Engine {
         let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
             .map_err(|errno| fault("making an eventfd")(errno.into()))?;
         let poller = Poller::new().map_err(fault("making an epoll descriptor"))?;
+        let bell = Bell::new().map_err(fault("making a memory file"))?;
         let shared_memory = SharedMemory::new().map_err(fault("making an eventfd"))?;
         let receiver = udp.socket.try_clone().map_err(fault("sharing the data socket"))?;
         let engine = Arc::new(Self {
@@ -155,7 +156,7 @@ impl Engine {
             user_port,
             in_process: InProcess::default(),
             shared_memory: Arc::new(shared_memory),
-            bell: Bell::default(),
+            bell,
             poller: Arc::new(poller),
             tcp: OnceLock::new(),
             udp_v6: OnceLock::new(),

@@ -30,21 +30,20 @@ pub(super) fn data(engine: &Arc<Engine>, socket: &UdpSocket) {
 /// Delivers what participants of this process send each other, and what other processes of the machine share.
 pub(super) fn local(engine: &Arc<Engine>) {
     let mut reading = Reading::new();
-    let mut done = engine.bell.rung().wrapping_sub(1);
+    let mut done = engine.bell.news().wrapping_sub(1);
     while !engine.is_stopping() {
-        // Nothing has come since the bell was rung last, unless it is rung again.
-        let rung = engine.bell.rung();
+        let news = engine.bell.news();
         let mut is_idle = true;
-        if rung != done {
+        if news != done {
             reading.take_changes(engine);
             is_idle = deliver_parcels(engine);
             if is_idle {
-                done = rung;
+                done = news;
             }
         }
         is_idle &= !reading.deliver(engine);
         if is_idle {
-            reading.wait(&engine.bell, rung, engine.shared_memory.spin());
+            reading.wait(&engine.bell, news, engine.shared_memory.spin());
         }
     }
 }

@@ -51,6 +51,22 @@ pub(crate) fn user_of(socket: impl AsFd) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(socket)?.uid.as_raw())
 }
 
+/// What has the file that goes with a message.
+#[derive(Debug)]
+pub(crate) enum Attached {
+    Ring(Arc<OwnRing>),
+    Bell(OwnedFd),
+}
+
+impl Attached {
+    fn file(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Ring(ring) => ring.file(),
+            Self::Bell(file) => file.as_fd(),
+        }
+    }
+}
+
 /// A connection that sends whole messages and never blocks.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -60,7 +76,7 @@ pub(crate) struct Connection {
 
 #[derive(Debug, Default)]
 struct Outgoing {
-    queue: VecDeque<(Message, Option<Arc<OwnRing>>)>,
+    queue: VecDeque<(Message, Option<Attached>)>,
     /// When to try again, while something waits.
     retry_at: Instant,
 }
@@ -96,12 +112,12 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection has ended, or too much waits.
-    pub(crate) fn send(&self, message: Message, ring: Option<Arc<OwnRing>>) -> io::Result<()> {
+    pub(crate) fn send(&self, message: Message, attached: Option<Attached>) -> io::Result<()> {
         let mut outgoing = lock(&self.outgoing);
         if outgoing.queue.len() >= OUTGOING_MAX {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        outgoing.queue.push_back((message, ring));
+        outgoing.queue.push_back((message, attached));
         drop(outgoing);
         self.flush()
     }
@@ -115,8 +131,8 @@ impl Connection {
     /// Sends what waits, as far as there is room.
     pub(crate) fn flush(&self) -> io::Result<()> {
         let mut outgoing = lock(&self.outgoing);
-        while let Some((message, ring)) = outgoing.queue.front() {
-            let file = ring.as_ref().map(|ring| [ring.file()]);
+        while let Some((message, attached)) = outgoing.queue.front() {
+            let file = attached.as_ref().map(|attached| [attached.file()]);
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut control = SendAncillaryBuffer::new(&mut space);
             if let Some(file) = &file {

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rtps::{EntityId, Guid, GuidPrefix, Locator};
 use units::Instant;
 
-use super::connection::{Connection, Received, user_of};
+use super::connection::{Attached, Connection, Received, user_of};
 use super::mapping::Mapping;
 use super::message::{Kind, Message};
+use super::own::{OwnRing, PeerBell};
 use super::reading::{Change, PeerRing};
 use super::wants::{Action, Process, Wants};
 use super::{Note, SharedMemory};
@@ -146,6 +147,10 @@ impl Control {
                 if !is_theirs {
                     return self.wants.handle_not_connected(now, process, true);
                 }
+                let bell = engine.bell.file().try_clone_to_owned().map(Attached::Bell);
+                if bell.and_then(|bell| connection.send(Message::bell(), Some(bell))).is_err() {
+                    return self.wants.handle_not_connected(now, process, false);
+                }
                 let asking = Arc::new(Asking { connection, process });
                 match engine.watch(Arc::clone(&asking) as Arc<dyn Source>) {
                     Ok(token) => {
@@ -250,8 +255,13 @@ impl Source for Listener {
                 continue;
             }
             let connection = Connection::new(socket);
-            let giving =
-                Arc::new(Giving { connection, user, token: OnceLock::new(), read: Mutex::default() });
+            let giving = Arc::new(Giving {
+                connection,
+                user,
+                token: OnceLock::new(),
+                bell: OnceLock::new(),
+                read: Mutex::default(),
+            });
             if engine.watch(giving).is_ok() {
                 control.giving += 1;
             }
@@ -265,6 +275,8 @@ struct Giving {
     connection: Connection,
     user: u32,
     token: OnceLock<Token>,
+    /// What wakes that process.
+    bell: OnceLock<Arc<PeerBell>>,
     /// The rings given here, with the participants that read them.
     read: Mutex<BTreeMap<Guid, BTreeSet<GuidPrefix>>>,
 }
@@ -281,7 +293,7 @@ impl Source for Giving {
     fn handle_ready(&self, engine: &Arc<Engine>) {
         for _ in 0..BURST {
             let is_well = match self.connection.receive() {
-                Received::Message(message, _) => self.handle(engine, &message),
+                Received::Message(message, file) => self.handle(engine, &message, file),
                 Received::Nothing => return,
                 Received::End => false,
             };
@@ -304,13 +316,18 @@ impl Source for Giving {
 
 impl Giving {
     /// False when the connection is of no use any more.
-    fn handle(&self, engine: &Arc<Engine>, message: &Message) -> bool {
+    fn handle(&self, engine: &Arc<Engine>, message: &Message, file: Option<OwnedFd>) -> bool {
         let Message { kind, writer, reader } = *message;
         match kind {
+            Kind::Bell => {
+                let bell = file.and_then(|file| Mapping::open_bell(&file).ok());
+                bell.is_some_and(|bell| self.bell.set(Arc::new(bell)).is_ok())
+            }
             Kind::Ask => {
-                let ring = self.ring_for(engine, writer);
+                let Some(bell) = self.bell.get() else { return false };
+                let ring = self.ring_for(engine, writer, bell);
                 let kind = if ring.is_some() { Kind::Ring } else { Kind::Refused };
-                self.connection.send(Message { kind, ..*message }, ring).is_ok()
+                self.connection.send(Message { kind, ..*message }, ring.map(Attached::Ring)).is_ok()
             }
             Kind::Ready => {
                 let is_given = match lock(&self.read).get_mut(&writer) {
@@ -337,7 +354,7 @@ impl Giving {
                 drop(read);
                 set_route(engine, writer, reader, None);
                 if is_last == Some(true) {
-                    release(engine, writer);
+                    self.release(engine, writer);
                 }
                 true
             }
@@ -346,7 +363,7 @@ impl Giving {
     }
 
     /// The ring of a writer that this process has and that this user may read.
-    fn ring_for(&self, engine: &Engine, writer: Guid) -> Option<Arc<super::own::OwnRing>> {
+    fn ring_for(&self, engine: &Engine, writer: Guid, bell: &Arc<PeerBell>) -> Option<Arc<OwnRing>> {
         let member = member_of(engine, writer)?;
         let place = member.place.shared_memory.as_ref()?;
         let is_ours = is_allowed(self.user, &place.users)
@@ -359,6 +376,8 @@ impl Giving {
             Ok(ring) => {
                 let is_new = !lock(&self.read).contains_key(&writer);
                 if is_new {
+                    // Before the reader looks where the ring's head is: what comes after that rings.
+                    ring.add_bell(bell);
                     lock(&self.read).insert(writer, BTreeSet::new());
                     *lock(&engine.shared_memory.control).given.entry(writer).or_default() += 1;
                 }
@@ -371,6 +390,22 @@ impl Giving {
         }
     }
 
+    /// The other process reads a ring no more; the last one takes it along.
+    fn release(&self, engine: &Engine, writer: Guid) {
+        let shared = &engine.shared_memory;
+        if let (Some(ring), Some(bell)) = (shared.own.get(writer), self.bell.get()) {
+            ring.remove_bell(bell);
+        }
+        let mut control = lock(&shared.control);
+        let Some(count) = control.given.get_mut(&writer) else { return };
+        *count -= 1;
+        if *count == 0 {
+            control.given.remove(&writer);
+            drop(control);
+            shared.own.remove(|other| other == writer);
+        }
+    }
+
     fn close(&self, engine: &Arc<Engine>) {
         let Some(token) = self.token.get() else { return };
         engine.poller.remove(*token);
@@ -378,7 +413,7 @@ impl Giving {
             for reader in readers {
                 set_route(engine, writer, reader, None);
             }
-            release(engine, writer);
+            self.release(engine, writer);
         }
         lock(&engine.shared_memory.control).giving -= 1;
     }
@@ -393,17 +428,4 @@ fn set_route(engine: &Arc<Engine>, writer: Guid, reader: GuidPrefix, route: Opti
     let mut state = member.lock();
     state.machine.set_route(writer.entity, reader, route);
     member.settle(engine, state);
-}
-
-/// One connection less has a ring; the last one takes it along.
-fn release(engine: &Engine, writer: Guid) {
-    let shared = &engine.shared_memory;
-    let mut control = lock(&shared.control);
-    let Some(count) = control.given.get_mut(&writer) else { return };
-    *count -= 1;
-    if *count == 0 {
-        control.given.remove(&writer);
-        drop(control);
-        shared.own.remove(|other| other == writer);
-    }
 }

@@ -1,14 +1,14 @@
 #![allow(unsafe_code, reason = "maps shared memory")]
-//! A ring's memory: an anonymous file that its writer made, mapped for writing there and for reading elsewhere.
+//! Memory that processes share: rings, which their writers write and others read, and bells, which everyone rings.
 //! May touch: memory files and their mappings.
 //!
-//! The file can be neither cut nor enlarged, and after the writer's own mapping nobody can map it for writing or write
-//! to it (seals, `fcntl(2)`). A reader insists on that: memory that is never cut never faults.
+//! The memory is an anonymous file that can be neither cut nor enlarged (seals, `fcntl(2)`): whoever maps it insists on
+//! that, as memory that is never cut never faults. After its writer's own mapping, nobody can map a ring for writing.
 //!
-//! All access is by atomics of one size, as threads of one process would share memory; readers load relaxed only, which
-//! is defined for memory that they cannot write to.
+//! All access is by atomics of one size, as threads of one process would share memory; readers of rings load relaxed
+//! only, which is defined for memory that they cannot write to.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
-use rustix::thread::futex;
 
 use super::ring::{Memory, OwnWord, Word};
 
@@ -58,17 +57,18 @@ const WORD_BYTES: usize = size_of::<u64>();
 pub(crate) const ARENA_BYTES_MIN: usize = 1 << 18;
 /// The largest arena that we make or map.
 pub(crate) const ARENA_BYTES_MAX: usize = 1 << 26;
-/// What keeps a reader safe and the memory private.
-const SEALS: SealFlags =
-    SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE).union(SealFlags::SEAL);
+/// What keeps those safe that map a file of ours.
+const FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+/// What keeps a ring its writer's.
+const RING: SealFlags = FIXED.union(SealFlags::FUTURE_WRITE);
+const BOTH: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// Of `statfs(2)`, for memory files with pages of the usual size.
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 
-/// A mapped ring of `W` words, unmapped when dropped.
+/// Mapped words, unmapped when dropped: a ring's, [`Writable`] or [`ReadOnly`], or a bell's, [`AtomicU32`].
 #[derive(Debug)]
 pub(crate) struct Mapping<W> {
     base: NonNull<c_void>,
-    /// In words, the counters included.
     words: usize,
     kind: PhantomData<W>,
 }
@@ -79,26 +79,10 @@ unsafe impl<W> Send for Mapping<W> {}
 unsafe impl<W> Sync for Mapping<W> {}
 
 impl Mapping<Writable> {
-    /// New memory, all zero, with an arena of at least `bytes`; and the file by which others map it.
+    /// A new ring's memory, all zero, with an arena of at least `bytes`; and the file by which others map it.
     pub(crate) fn create(bytes: usize) -> io::Result<(Self, OwnedFd)> {
         let arena = bytes.clamp(ARENA_BYTES_MIN, ARENA_BYTES_MAX).next_power_of_two();
-        let words = HEADER_WORDS + arena / WORD_BYTES;
-        let file = memory_file()?;
-        rustix::fs::ftruncate(&file, (words * WORD_BYTES) as u64)?;
-        let mapping = Self::map(&file, words, ProtFlags::READ | ProtFlags::WRITE)?;
-        rustix::fs::fcntl_add_seals(&file, SEALS)?;
-        Ok((mapping, file))
-    }
-
-    /// Wakes whoever sleeps until there is something new.
-    pub(crate) fn wake_readers(&self) {
-        let low = usize::from(cfg!(target_endian = "big"));
-        // SAFETY: the first word is mapped and has two halves.
-        let half = unsafe { self.base.cast::<u32>().add(low) };
-        // SAFETY: valid and aligned as long as the mapping. Only the kernel reads it, so no access mixes sizes.
-        let half = unsafe { AtomicU32::from_ptr(half.as_ptr()) };
-        // Cannot fail for mapped memory.
-        let _ = futex::wake(half, futex::Flags::empty(), i32::MAX as u32);
+        Self::make(c"stillwatt-bus-ring", HEADER_WORDS + arena / WORD_BYTES, RING)
     }
 }
 
@@ -108,39 +92,67 @@ impl Mapping<ReadOnly> {
     /// # Errors
     /// When the file is not one that [`Mapping::create`] makes, so that reading it might fault, or cannot be mapped.
     pub(crate) fn open(file: &OwnedFd) -> io::Result<Self> {
-        let refused = || io::Error::from(io::ErrorKind::InvalidData);
-        let seals = rustix::fs::fcntl_get_seals(file).map_err(|_| refused())?;
-        let size = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| refused())?;
-        let arena = size.checked_sub(HEADER_WORDS * WORD_BYTES).ok_or_else(refused)?;
-        // Files with huge pages have seals, too, and may lack a page when it is needed.
-        let is_plain = rustix::fs::fstatfs(file)?.f_type as u32 == TMPFS_MAGIC;
-        let is_sized = arena.is_power_of_two() && (ARENA_BYTES_MIN..=ARENA_BYTES_MAX).contains(&arena);
-        if !seals.contains(SEALS) || !is_plain || !is_sized {
-            return Err(refused());
+        let size = check(file, RING)?;
+        let arena = size.checked_sub(HEADER_WORDS * WORD_BYTES).ok_or(io::ErrorKind::InvalidData)?;
+        if !arena.is_power_of_two() || !(ARENA_BYTES_MIN..=ARENA_BYTES_MAX).contains(&arena) {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         Self::map(file, size / WORD_BYTES, ProtFlags::READ)
     }
+}
 
-    /// Where the low half of `head` is, for sleeping until it changes.
-    pub(crate) fn awaited_word(&self) -> *mut c_void {
-        let low = usize::from(cfg!(target_endian = "big"));
-        self.base.as_ptr().wrapping_byte_add(low * size_of::<u32>())
+impl Mapping<AtomicU32> {
+    /// A new bell's memory, zero, and the file by which others map it.
+    pub(crate) fn create_bell() -> io::Result<(Self, OwnedFd)> {
+        Self::make(c"stillwatt-bus-bell", 1, FIXED)
+    }
+
+    /// Maps a bell that another process made; an error as [`Mapping::open`].
+    pub(crate) fn open_bell(file: &OwnedFd) -> io::Result<Self> {
+        if check(file, FIXED)? != size_of::<AtomicU32>() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Self::map(file, 1, BOTH)
+    }
+
+    pub(crate) fn bell(&self) -> &AtomicU32 {
+        &self.all()[0]
     }
 }
 
+/// The size of a memory file that has these seals.
+fn check(file: &OwnedFd, needed: SealFlags) -> io::Result<usize> {
+    let refused = || io::Error::from(io::ErrorKind::InvalidData);
+    let seals = rustix::fs::fcntl_get_seals(file).map_err(|_| refused())?;
+    // Files with huge pages have seals, too, and may lack a page when it is needed.
+    let is_plain = rustix::fs::fstatfs(file)?.f_type as u32 == TMPFS_MAGIC;
+    if !seals.contains(needed) || !is_plain {
+        return Err(refused());
+    }
+    usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| refused())
+}
+
 impl<W> Mapping<W> {
+    fn make(name: &CStr, words: usize, seals: SealFlags) -> io::Result<(Self, OwnedFd)> {
+        let file = memory_file(name)?;
+        rustix::fs::ftruncate(&file, (words * size_of::<W>()) as u64)?;
+        let mapping = Self::map(&file, words, BOTH)?;
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        Ok((mapping, file))
+    }
+
     fn map(file: impl AsFd, words: usize, protection: ProtFlags) -> io::Result<Self> {
+        let length = words * size_of::<W>();
         // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
-        let base = unsafe {
-            rustix::mm::mmap(std::ptr::null_mut(), words * WORD_BYTES, protection, MapFlags::SHARED, file, 0)
-        }?;
-        let base = NonNull::new(base).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let base =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, file, 0) }?;
+        let base = NonNull::new(base).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { base, words, kind: PhantomData })
     }
 
     fn all(&self) -> &[W] {
-        // SAFETY: so many words are mapped, page-aligned, for the life of `self`. `W` is one of this file's two wrappers
-        // of an atomic word: every value is one, and other processes may change it at any time.
+        // SAFETY: so many words are mapped, page-aligned, for the life of `self`. `W` is an atomic or wraps one: every value
+        // is one, and other processes may change it at any time.
         unsafe { std::slice::from_raw_parts(self.base.cast::<W>().as_ptr(), self.words) }
     }
 }
@@ -172,20 +184,17 @@ impl<W: Word> Memory for Mapping<W> {
 impl<W> Drop for Mapping<W> {
     fn drop(&mut self) {
         // SAFETY: mapped by `map`, and nobody has a reference into it any more.
-        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr(), self.words * WORD_BYTES) };
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr(), self.words * size_of::<W>()) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
-fn memory_file() -> io::Result<OwnedFd> {
+fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Systems that forbid executable memory files want to be told; kernels before 6.3 do not know the word.
-    let made = rustix::fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL);
-    Ok(made.or_else(|_| rustix::fs::memfd_create(NAME, flags))?)
+    let made = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL);
+    Ok(made.or_else(|_| rustix::fs::memfd_create(name, flags))?)
 }
-
-/// What `/proc/PID/maps` shows.
-const NAME: &str = "stillwatt-bus-ring";
 
 #[cfg(test)]
 mod tests {
@@ -207,6 +216,22 @@ mod tests {
         assert_eq!(Mapping::open(&file).unwrap().head().load(), 7);
     }
 
+    /// A bell is shared for writing, and nothing but a bell is taken for one.
+    #[test]
+    fn bells_are_shared() {
+        let (bell, file) = Mapping::create_bell().unwrap();
+        let other = Mapping::open_bell(&file).unwrap();
+        other.bell().store(9, Ordering::Relaxed);
+        assert_eq!(bell.bell().load(Ordering::Relaxed), 9);
+        assert_eq!(rustix::fs::ftruncate(&file, 0), Err(Errno::PERM));
+        assert!(Mapping::open(&file).is_err());
+        let (_ring, file) = Mapping::create(0).unwrap();
+        assert!(Mapping::open_bell(&file).is_err());
+        let loose = memory_file(c"test").unwrap();
+        rustix::fs::ftruncate(&loose, 4).unwrap();
+        assert!(Mapping::open_bell(&loose).is_err());
+    }
+
     /// Arenas have the size asked for, within the bounds, as a power of two.
     #[test]
     fn arenas_are_sized() {
@@ -222,18 +247,18 @@ mod tests {
     fn foreign_files_are_refused() {
         let size = (HEADER_WORDS * WORD_BYTES + ARENA_BYTES_MIN) as u64;
         let sealed = |size, seals| {
-            let file = memory_file().unwrap();
+            let file = memory_file(c"test").unwrap();
             rustix::fs::ftruncate(&file, size).unwrap();
             rustix::fs::fcntl_add_seals(&file, seals).unwrap();
             file
         };
-        assert!(Mapping::open(&sealed(size, SEALS)).is_ok());
+        assert!(Mapping::open(&sealed(size, RING)).is_ok());
         for lacking in [SealFlags::SHRINK, SealFlags::GROW, SealFlags::FUTURE_WRITE] {
-            assert!(Mapping::open(&sealed(size, SEALS - lacking)).is_err());
+            assert!(Mapping::open(&sealed(size, RING - lacking)).is_err());
         }
         let header = size - ARENA_BYTES_MIN as u64;
         for size in [0, 8, header, size - 8, size + 8, header + (1 << 17), header + (1 << 27)] {
-            assert!(Mapping::open(&sealed(size, SEALS)).is_err(), "{size}");
+            assert!(Mapping::open(&sealed(size, RING)).is_err(), "{size}");
         }
         let (pipe, _other) = io::pipe().unwrap();
         assert!(Mapping::open(&pipe.into()).is_err());
@@ -241,8 +266,8 @@ mod tests {
             rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty()).unwrap();
         assert!(Mapping::open(&null).is_err());
         let huge = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
-        if let Ok(file) = rustix::fs::memfd_create(NAME, huge) {
-            let _ = rustix::fs::fcntl_add_seals(&file, SEALS);
+        if let Ok(file) = rustix::fs::memfd_create(c"test", huge) {
+            let _ = rustix::fs::fcntl_add_seals(&file, RING);
             assert!(Mapping::open(&file).is_err());
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A reader's process connects to the writer's and says:
 //!
+//! * *bell*: what wakes us; the memory file is attached. Once, before anything else.
 //! * *ask*: which ring has this writer's data? The answer is *ring*, with the memory file, or *refused*.
 //! * *ready*: this participant reads that ring from now on; send it nothing else.
 //! * *leave*: it no longer does.
@@ -17,6 +18,8 @@ const MAGIC: [u8; 4] = *b"SWR\x01";
 /// What a message means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// Reader to writer: this wakes us.
+    Bell,
     /// Reader to writer: may I have the ring?
     Ask,
     /// Writer to reader: here it is.
@@ -29,7 +32,7 @@ pub(crate) enum Kind {
     Leave,
 }
 
-const KINDS: [Kind; 5] = [Kind::Ask, Kind::Ring, Kind::Refused, Kind::Ready, Kind::Leave];
+const KINDS: [Kind; 6] = [Kind::Bell, Kind::Ask, Kind::Ring, Kind::Refused, Kind::Ready, Kind::Leave];
 
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,11 @@ impl Message {
         let parts = [&MAGIC[..], &[kind, 0, 0, 0], &self.writer.to_bytes(), &self.reader.0];
         bytes.iter_mut().zip(parts.into_iter().flatten()).for_each(|(to, from)| *to = *from);
         bytes
+    }
+
+    /// The message that a connection begins with.
+    pub(crate) fn bell() -> Self {
+        Self { kind: Kind::Bell, writer: Guid::default(), reader: GuidPrefix::UNKNOWN }
     }
 
     /// `None` when it is not one of this version.
@@ -76,7 +84,7 @@ mod tests {
             assert_eq!(Message::decode(&bytes), Some(message));
             assert_eq!(Message::decode(&bytes[1..]), None);
             assert_eq!(Message::decode(&[&bytes[..], &[0]].concat()), None);
-            for (index, value) in [(0, 0), (3, 2), (4, 5), (5, 1)] {
+            for (index, value) in [(0, 0), (3, 2), (4, 6), (5, 1)] {
                 let mut changed = bytes;
                 changed[index] = value;
                 assert_eq!(Message::decode(&changed), None);

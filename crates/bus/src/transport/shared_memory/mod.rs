@@ -48,6 +48,7 @@ use crate::Transports;
 use crate::engine::{Engine, Source, lock};
 
 use control::{Control, Listener};
+pub(super) use mapping::Mapping;
 use own::OwnRings;
 use reading::Change;
 pub(crate) use reading::Reading;
@@ -131,14 +132,8 @@ impl SharedMemory {
 
     fn open(engine: &Arc<Engine>) -> Result<MachineAddress, String> {
         let fault = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-        Self::probe_waiting().map_err(|errno| {
-            format!(
-                "waiting for several futexes (futex_waitv(2), since Linux 5.16): {}",
-                io::Error::from(errno)
-            )
-        })?;
         // Kernels without the seals, or without memory files, show here.
-        mapping::Mapping::create(0).map_err(fault("making a sealed memory file"))?;
+        Mapping::create(0).map_err(fault("making a sealed memory file"))?;
         let address = identity::machine_address().map_err(fault("asking which machine this is"))?;
         let socket = connection::listen(&address.process).map_err(fault("listening to other processes"))?;
         let listener = Arc::new(Listener::new(socket));
@@ -180,5 +175,5 @@ pub(super) fn pair(writer: Guid, bytes: usize) -> (OwnRings, reading::PeerRing) 
     let own = OwnRings::default();
     let ring = own.get_or_create(writer, bytes).unwrap();
     let file = ring.file().as_fd().try_clone_to_owned().unwrap();
-    (own, reading::PeerRing::new(mapping::Mapping::open(&file).unwrap()))
+    (own, reading::PeerRing::new(Mapping::open(&file).unwrap()))
 }

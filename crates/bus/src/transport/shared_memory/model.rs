@@ -2,18 +2,25 @@
 
 use std::sync::Arc;
 
-use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use super::ring::{ENTRY_BYTES_MAX, Memory, Next, OwnWord, Reader, Word, Writer, low_half};
+use super::ring::{ENTRY_BYTES_MAX, Memory, Next, OwnWord, Reader, Word, Writer};
+use crate::transport::bell::{Sleeper, announce, settle_down};
 
-/// A ring's memory as loom sees it, with the kernel's part of sleeping.
+/// A ring's memory as loom sees it.
 #[derive(Debug)]
 struct Modelled {
     head: AtomicU64,
     reserved: AtomicU64,
     arena: Vec<AtomicU64>,
+}
+
+/// A bell, with the kernel's part of sleeping.
+#[derive(Debug)]
+struct ModelledBell {
+    word: AtomicU32,
     /// The kernel compares and goes to sleep under a lock that waking takes, too.
     kernel: Mutex<()>,
     woken: Condvar,
@@ -61,21 +68,40 @@ impl Modelled {
             head: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             arena: (0..words).map(|_| AtomicU64::new(0)).collect(),
-            kernel: Mutex::new(()),
-            woken: Condvar::new(),
         })
+    }
+}
+
+impl ModelledBell {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { word: AtomicU32::new(0), kernel: Mutex::new(()), woken: Condvar::new() })
+    }
+}
+
+impl Sleeper for ModelledBell {
+    fn load(&self) -> u32 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    fn swap(&self, value: u32) -> u32 {
+        self.word.swap(value, Ordering::Relaxed)
+    }
+
+    fn fence_full(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn wait(&self, value: u32) {
+        let guard = self.kernel.lock().unwrap();
+        // The kernel reads what is there, as only an atomic change does in this model.
+        if self.word.compare_exchange(value, value, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            drop(self.woken.wait(guard).unwrap());
+        }
     }
 
     fn wake(&self) {
         drop(self.kernel.lock().unwrap());
-        self.woken.notify_all();
-    }
-
-    fn sleep(&self, awaited: u32) {
-        let guard = self.kernel.lock().unwrap();
-        if low_half(Word::load(&self.head)) == awaited {
-            drop(self.woken.wait(guard).unwrap());
-        }
+        self.woken.notify_one();
     }
 }
 
@@ -122,12 +148,13 @@ fn no_wake_up_is_lost() {
     check(|| {
         let memory = Modelled::new(8);
         let mut reader = Reader::new(Arc::clone(&memory));
-        let mut writer = Writer::new(Arc::clone(&memory));
-        let kernel = Arc::clone(&memory);
+        let mut writer = Writer::new(memory);
+        let bell = ModelledBell::new();
+        let rung = Arc::clone(&bell);
         let writing = thread::spawn(move || {
             for number in 1..=2 {
                 push(&mut writer, number);
-                kernel.wake();
+                announce(&*rung);
             }
         });
         let mut buffer = vec![0; ENTRY_BYTES_MAX];
@@ -135,7 +162,7 @@ fn no_wake_up_is_lost() {
         while read < 2 {
             match reader.next(&mut buffer) {
                 Next::Entry(_) => read += 1,
-                Next::Empty => memory.sleep(reader.awaited()),
+                Next::Empty => settle_down(&*bell, || reader.has_next()),
                 other => panic!("{other:?}"),
             }
         }

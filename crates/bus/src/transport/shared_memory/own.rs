@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rtps::{Guid, Locator};
@@ -11,20 +12,24 @@ use super::mapping::{Mapping, Writable};
 use super::ring::Writer;
 use crate::engine::lock;
 use crate::transport::Transport;
+use crate::transport::bell::announce;
 
 /// The ring of one writer.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
-    memory: Arc<Mapping<Writable>>,
-    ring: Mutex<Writer<Arc<Mapping<Writable>>>>,
+    ring: Mutex<Writer<Mapping<Writable>>>,
     file: OwnedFd,
+    /// Of the processes that read it.
+    bells: RwLock<Arc<[Arc<PeerBell>]>>,
 }
+
+/// The bell of another process.
+pub(crate) type PeerBell = Mapping<AtomicU32>;
 
 impl OwnRing {
     pub(crate) fn create(bytes: usize) -> io::Result<Self> {
         let (mapping, file) = Mapping::create(bytes)?;
-        let memory = Arc::new(mapping);
-        Ok(Self { ring: Mutex::new(Writer::new(Arc::clone(&memory))), memory, file })
+        Ok(Self { ring: Mutex::new(Writer::new(mapping)), file, bells: RwLock::new(Arc::new([])) })
     }
 
     /// The file by which readers map it.
@@ -32,10 +37,22 @@ impl OwnRing {
         self.file.as_fd()
     }
 
-    /// Appends a datagram and wakes the readers, all by one system call.
+    /// Wakes this process, too, from now on.
+    pub(crate) fn add_bell(&self, bell: &Arc<PeerBell>) {
+        let mut bells = self.bells.write().unwrap_or_else(PoisonError::into_inner);
+        *bells = bells.iter().chain([bell]).cloned().collect();
+    }
+
+    pub(crate) fn remove_bell(&self, bell: &Arc<PeerBell>) {
+        let mut bells = self.bells.write().unwrap_or_else(PoisonError::into_inner);
+        *bells = bells.iter().filter(|other| !Arc::ptr_eq(other, bell)).cloned().collect();
+    }
+
+    /// Appends a datagram and wakes the processes that sleep.
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
         lock(&self.ring).push(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        self.memory.wake_readers();
+        let bells = Arc::clone(&self.bells.read().unwrap_or_else(PoisonError::into_inner));
+        bells.iter().for_each(|bell| announce(&**bell));
         Ok(())
     }
 }

@@ -1,15 +1,14 @@
-//! The rings that this process reads, on the thread that reads them. May touch: shared memory, futexes.
+//! The rings that this process reads, on the thread that reads them. May touch: shared memory.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rtps::{Guid, Locator};
-use rustix::thread::{ClockId, futex};
 
+use super::Note;
 use super::mapping::{Mapping, ReadOnly};
 use super::ring::{ENTRY_BYTES_MAX, Next, Reader};
-use super::{Note, SharedMemory};
 use crate::engine::Engine;
 use crate::transport::Bell;
 
@@ -32,14 +31,12 @@ const BURST: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Reading {
     rings: Vec<(Guid, PeerRing)>,
-    /// One word each, after that of the bell.
-    waits: Vec<futex::Wait>,
     buffer: Vec<u8>,
 }
 
 impl Reading {
     pub(crate) fn new() -> Self {
-        Self { rings: Vec::new(), waits: Vec::new(), buffer: Vec::new() }
+        Self { rings: Vec::new(), buffer: Vec::new() }
     }
 
     /// Does what the poll thread wants done.
@@ -102,63 +99,31 @@ impl Reading {
         next
     }
 
-    /// Sleeps until there may be something to do: a ring has news, or the bell was rung more often than `rung` times.
-    pub(crate) fn wait(&mut self, bell: &Bell, rung: u32, spin: Duration) {
-        if !spin.is_zero() && self.spin(bell, rung, spin) {
+    /// Sleeps until there may be something to do: a ring has news, or the bell was rung since `news`.
+    pub(crate) fn wait(&mut self, bell: &Bell, news: u32, spin: Duration) {
+        let has_next = || self.rings.iter().any(|(_, ring)| ring.has_next());
+        if !spin.is_zero() && look(spin, || bell.news() != news || has_next()) {
             return;
         }
-        if self.rings.is_empty() {
-            return bell.wait(rung);
-        }
-        bell.sleep(|word| {
-            self.waits.clear();
-            self.waits.push(wait_for(word, rung, futex::WaitFlags::PRIVATE));
-            let rings = self.rings.iter();
-            self.waits.extend(rings.map(|(_, ring)| {
-                wait_for(ring.memory().awaited_word(), ring.awaited(), futex::WaitFlags::empty())
-            }));
-            // Woken, interrupted or changed meanwhile: the caller looks anyway.
-            let _ = futex::waitv(&self.waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic);
-        });
+        bell.sleep(news, has_next);
     }
+}
 
-    /// Looks without sleeping, for at most so long; true when there is something.
-    fn spin(&self, bell: &Bell, rung: u32, time: Duration) -> bool {
-        let end = node::clock::monotonic() + time;
-        loop {
-            for _ in 0..LOOKS {
-                if bell.rung() != rung || self.rings.iter().any(|(_, ring)| ring.has_next()) {
-                    return true;
-                }
-                std::hint::spin_loop();
+/// Looks without sleeping, for at most so long; true when there is something.
+fn look(time: Duration, has_news: impl Fn() -> bool) -> bool {
+    let end = node::clock::monotonic() + time;
+    loop {
+        for _ in 0..LOOKS {
+            if has_news() {
+                return true;
             }
-            if node::clock::monotonic() >= end {
-                return false;
-            }
+            std::hint::spin_loop();
+        }
+        if node::clock::monotonic() >= end {
+            return false;
         }
     }
 }
 
 /// Looks between two looks at the clock.
 const LOOKS: u32 = 16;
-
-fn wait_for(word: *mut std::ffi::c_void, value: u32, flags: futex::WaitFlags) -> futex::Wait {
-    let mut wait = futex::Wait::new();
-    wait.val = value.into();
-    wait.uaddr = futex::WaitPtr::new(word);
-    wait.flags = futex::WaitFlags::SIZE_U32 | flags;
-    wait
-}
-
-impl SharedMemory {
-    /// Whether the system can wait for several words at once.
-    pub(super) fn probe_waiting() -> Result<(), rustix::io::Errno> {
-        let word = std::sync::atomic::AtomicU32::new(0);
-        let wait = wait_for(word.as_ptr().cast(), 1, futex::WaitFlags::PRIVATE);
-        match futex::waitv(&[wait], futex::WaitvFlags::empty(), None, ClockId::Monotonic) {
-            // The word is not what was claimed, which only a kernel that knows the call can find out.
-            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
-            Err(errno) => Err(errno),
-        }
-    }
-}

@@ -3,7 +3,7 @@
 //! The memory holds two counters and an arena of 64-bit words, a power of two of them. Counters and cursors count words
 //! since the ring was made and never wrap; where they lie in the arena is their remainder.
 //!
-//! * `head`: everything before it has been written. Readers sleep until its low half changes.
+//! * `head`: everything before it has been written.
 //! * `reserved`: everything before it has been written or is being written. What lies more than an arena before it is
 //!   gone.
 //!
@@ -138,15 +138,6 @@ impl<M: Memory> Reader<M> {
         Self { memory, cursor }
     }
 
-    pub(crate) fn memory(&self) -> &M {
-        &self.memory
-    }
-
-    /// The low half of `head` while there is nothing to read.
-    pub(crate) fn awaited(&self) -> u32 {
-        low_half(self.cursor)
-    }
-
     /// Whether [`Reader::next`] would find something.
     pub(crate) fn has_next(&self) -> bool {
         self.memory.head().load() != self.cursor
@@ -241,12 +232,6 @@ fn entry_bytes_max<W>(arena: &[W]) -> usize {
 
 fn header_of(position: u64, bytes: usize) -> u64 {
     (position << 32) | (bytes as u64 & LOW_HALF)
-}
-
-/// What readers compare while they sleep.
-pub(crate) fn low_half(position: u64) -> u32 {
-    // Cutting off the high half is the point.
-    (position & LOW_HALF) as u32
 }
 
 const LOW_HALF: u64 = u32::MAX as u64;

@@ -52,8 +52,8 @@ struct Link {
     retry_at: Option<Instant>,
 }
 
-/// Rings read at once: what one thread can wait for, less one word for everything else.
-pub(crate) const RINGS_MAX: usize = 127;
+/// Rings read at once: each look for news looks at all of them.
+pub(crate) const RINGS_MAX: usize = 256;
 /// Questions to one process that are open at once: what a socket's buffer surely takes.
 const ASKED_MAX: usize = 64;
 /// A process that cannot be reached is tried so often, at first after [`RETRY_FIRST`], then after twice as long each.
