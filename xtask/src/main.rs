@@ -18,7 +18,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   setup         Install what the tests need: Debian packages, a Python environment, the Fast DDS peer
-  test [--long] Set up, then run every check and test; prints a summary. --long: live peers 20 times, fuzzers 60 s
+  test [--long] Set up, then run every check and test; prints a summary. --long: live peers 20 times, fuzzers 60 s, 1,000 kills
   interop [--repeats N]
                 Run the tests with live peers 20 times and write docs/interop.md
   fuzz [--seconds N] [TARGET]...

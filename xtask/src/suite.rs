@@ -68,9 +68,9 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     // Absent before the first run; a stale list would be reported as this run's.
     let _ = fs::remove_file(&skips);
     interop::forget();
-    let (repeats, fuzzing) = match extent {
-        Extent::Short => ("2", fuzz::Request::smoke()),
-        Extent::Long => ("20", fuzz::Request::thorough()),
+    let (repeats, cycles, fuzzing) = match extent {
+        Extent::Short => ("2", "48", fuzz::Request::smoke()),
+        Extent::Long => ("20", "1000", fuzz::Request::thorough()),
     };
     let prepared =
         stage(&mut stages, "setup", || setup::run().map_err(|error| eprintln!("setup: {error}")).is_ok());
@@ -81,8 +81,12 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     });
     stage(&mut stages, "tests", || {
         // With the peers installed, a test that finds none is broken, not skipped.
-        let required = [("STILLWATT_INTEROP_REPEATS", repeats), ("STILLWATT_PEERS_REQUIRED", "1")];
-        let environment = if prepared { &required[..] } else { &required[..1] };
+        let required = [
+            ("STILLWATT_INTEROP_REPEATS", repeats),
+            ("STILLWATT_KILL_CYCLES", cycles),
+            ("STILLWATT_PEERS_REQUIRED", "1"),
+        ];
+        let environment = if prepared { &required[..] } else { &required[..2] };
         cargo_test(environment, &mut tally).unwrap_or_else(|error| {
             eprintln!("cannot run cargo test: {error}");
             false

@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io::BufRead;
+use std::process::Stdio;
 use std::time::Duration;
 
 use bus::{DdsType, EndpointBuilder, Participant, Target, Transports};
@@ -59,7 +60,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// `match N`, `write COUNT SIZE`, `acknowledge`, `statistics`; each answers with one line.
+fn whoami(participant: &Participant) -> serde_json::Value {
+    json!({"pid": std::process::id(), "guid": participant.guid().to_string()})
+}
+
+/// `match N`, `write COUNT SIZE`, `acknowledge`, `whoami` and `start`; each answers with one line.
 fn publish(participant: &Participant, topic: &str) -> Result<(), Box<dyn Error>> {
     let publisher = configure(participant.publisher::<Block>(topic)).max_blocking(LONG).build()?;
     println!("{}", json!({"ready": participant.shared_memory_fault().is_none()}));
@@ -79,6 +84,11 @@ fn publish(participant: &Participant, topic: &str) -> Result<(), Box<dyn Error>>
                 }
                 println!("{}", json!({"written": number}));
             }
+            ["whoami"] => println!("{}", whoami(participant)),
+            ["start"] => {
+                let child = std::process::Command::new("sleep").arg("10").stdin(Stdio::null()).spawn()?;
+                println!("{}", json!({"pid": child.id()}));
+            }
             ["acknowledge"] => {
                 println!("{}", json!({"acknowledged": publisher.wait_for_acknowledgements(LONG)}));
             }
@@ -88,9 +98,9 @@ fn publish(participant: &Participant, topic: &str) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// Prints each sample; `match N` and `statistics` answer with a line.
+/// Prints each sample; `match N`, `whoami` and `statistics` answer with a line.
 fn subscribe(participant: &Participant, topic: &str) -> Result<(), Box<dyn Error>> {
-    let pause = Duration::from_micros(number("--pause")?.unwrap_or(0).into());
+    println!("{}", json!({"ready": participant.shared_memory_fault().is_none()}));
     let subscriber = configure(participant.subscriber::<Block>(topic))
         .on_sample(move |sample| {
             let transport = format!("{:?}", sample.transport);
@@ -101,12 +111,12 @@ fn subscribe(participant: &Participant, topic: &str) -> Result<(), Box<dyn Error
                 });
                 println!("{line}");
             }
-            std::thread::sleep(pause);
         })
         .build()?;
-    println!("{}", json!({"ready": participant.shared_memory_fault().is_none()}));
     for line in std::io::stdin().lock().lines() {
-        let answer = match line?.split_once(' ') {
+        let line = line?;
+        let answer = match line.split_once(' ') {
+            None if line == "whoami" => whoami(participant),
             Some(("match", count)) => json!({"matched": subscriber.wait_for_match(count.parse()?, LONG)}),
             _ => {
                 let overruns = participant.statistics().shared_memory_overruns;

@@ -101,6 +101,12 @@ impl Process {
         }
     }
 
+    /// Sends it a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// Ends it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -47,8 +48,9 @@ pub(crate) fn listen(process: &Process) -> io::Result<OwnedFd> {
 }
 
 /// The user at the other end: who connected, or who listens.
-pub(crate) fn user_of(socket: impl AsFd) -> io::Result<u32> {
-    Ok(rustix::net::sockopt::socket_peercred(socket)?.uid.as_raw())
+pub(crate) fn user_of(socket: &impl AsFd) -> io::Result<u32> {
+    // Not by rustix, which has no word for a process that this one cannot see, such as a container's: number 0.
+    Ok(nix::sys::socket::getsockopt(socket, PeerCredentials)?.uid())
 }
 
 /// What has the file that goes with a message.

@@ -143,7 +143,7 @@ impl Control {
         match Connection::connect(&process) {
             Ok(connection) => {
                 let is_theirs =
-                    user_of(connection.descriptor()).is_ok_and(|user| is_allowed(user, &self.users));
+                    user_of(&connection.descriptor()).is_ok_and(|user| is_allowed(user, &self.users));
                 if !is_theirs {
                     return self.wants.handle_not_connected(now, process, true);
                 }

@@ -52,6 +52,7 @@ impl Word for ReadOnly {
 const HEADER_WORDS: usize = 8;
 const HEAD: usize = 0;
 const RESERVED: usize = 1;
+const LATEST: usize = 2;
 const WORD_BYTES: usize = size_of::<u64>();
 /// The smallest arena: two of the largest entries.
 pub(crate) const ARENA_BYTES_MIN: usize = 1 << 18;
@@ -162,6 +163,10 @@ impl<W: Word> Memory for Mapping<W> {
 
     fn head(&self) -> &W {
         &self.all()[HEAD]
+    }
+
+    fn latest(&self) -> &W {
+        &self.all()[LATEST]
     }
 
     fn reserved(&self) -> &W {

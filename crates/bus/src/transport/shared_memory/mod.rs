@@ -3,16 +3,19 @@
 //! # Who shares what
 //!
 //! Each writer with readers in other processes of its machine has one *ring* ([`ring`]) in memory of its own
-//! ([`mapping`]): it writes every datagram once and wakes all readers by one system call, however many there are.
-//! Readers map the ring for reading only and keep their place in their own memory, so they can neither disturb the
-//! writer nor each other; one that is too slow is overrun, and reliable protocols repair what it lost. Discovery,
-//! acknowledgements and everything else that readers say stay with the other transports.
+//! ([`mapping`]): it writes every datagram once, however many processes read it. Readers map the ring for reading only
+//! and keep their place in their own memory, so they can neither disturb the writer nor each other; one that is too slow
+//! is overrun, and reliable protocols repair what it lost. Discovery, acknowledgements and everything else that readers
+//! say stay with the other transports.
+//!
+//! Each process that reads has one *bell* ([`super::bell`]), a word in memory that its writers may write. Its one
+//! reading thread sleeps on that, whatever the number of rings, and a writer wakes it by a system call only if it sleeps.
 //!
 //! # How two processes come together
 //!
 //! Participants announce where they are: a hash of machine and network namespace, and a name of the process. When a
 //! reader matches a writer at the same place in another process, its process connects to that name ([`connection`]),
-//! asks for the ring and gets its memory file ([`message`], [`wants`]). It reads from then on, and says so; only now the
+//! hands over its bell, asks for the ring and gets its memory file ([`message`], [`wants`]). It reads from then on, and says so; only now the
 //! writer's process sends its data there instead of to the reader's address. When the reader leaves, or its process
 //! ends in whatever way, the connection tells, and data goes to the address again. Nothing is ever in the file system,
 //! and what the kernel keeps goes with the last process that uses it: a killed process leaves nothing behind.

@@ -14,6 +14,7 @@ use crate::transport::bell::{Sleeper, announce, settle_down};
 struct Modelled {
     head: AtomicU64,
     reserved: AtomicU64,
+    latest: AtomicU64,
     arena: Vec<AtomicU64>,
 }
 
@@ -45,6 +46,10 @@ impl Memory for Modelled {
         &self.head
     }
 
+    fn latest(&self) -> &AtomicU64 {
+        &self.latest
+    }
+
     fn reserved(&self) -> &AtomicU64 {
         &self.reserved
     }
@@ -67,6 +72,7 @@ impl Modelled {
         Arc::new(Self {
             head: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
+            latest: AtomicU64::new(0),
             arena: (0..words).map(|_| AtomicU64::new(0)).collect(),
         })
     }

@@ -1,17 +1,18 @@
 //! The broadcast ring: one writer, any number of readers that it does not know. Pure: works on any [`Memory`].
 //!
-//! The memory holds two counters and an arena of 64-bit words, a power of two of them. Counters and cursors count words
+//! The memory holds three counters and an arena of 64-bit words, a power of two of them. Counters and cursors count words
 //! since the ring was made and never wrap; where they lie in the arena is their remainder.
 //!
 //! * `head`: everything before it has been written.
+//! * `latest`: where the last entry before `head` begins.
 //! * `reserved`: everything before it has been written or is being written. What lies more than an arena before it is
 //!   gone.
 //!
 //! An entry is one word (length in the low half, the low half of its own position in the high half as a stamp) and the
 //! bytes, filled up to whole words; it may go over the arena's end. The writer never waits: it raises `reserved`, writes
 //! the entry, raises `head`. A reader copies the entry at its cursor, and only then looks whether `reserved` has come so
-//! far that the copy may be torn (a sequence lock for the whole ring). It then has been overrun, and goes on at `head`,
-//! which gives it the most time until that happens again.
+//! far that the copy may be torn (a sequence lock for the whole ring). It then has been overrun, and goes on at `latest`:
+//! the newest entry is the one that matters most, and after it there is the most time until that happens again.
 //!
 //! Readers believe nothing: whatever the memory says, they read inside the arena, copy at most
 //! [`ENTRY_BYTES_MAX`] bytes a call, and return.
@@ -37,6 +38,7 @@ pub(crate) trait Memory {
     type Word: Word;
 
     fn head(&self) -> &Self::Word;
+    fn latest(&self) -> &Self::Word;
     fn reserved(&self) -> &Self::Word;
     /// A power of two of words, at least four.
     fn arena(&self) -> &[Self::Word];
@@ -51,6 +53,10 @@ impl<M: Memory> Memory for Arc<M> {
 
     fn head(&self) -> &M::Word {
         (**self).head()
+    }
+
+    fn latest(&self) -> &M::Word {
+        (**self).latest()
     }
 
     fn reserved(&self) -> &M::Word {
@@ -96,6 +102,8 @@ impl<M: Memory<Word: OwnWord>> Writer<M> {
             return Err(TooLarge);
         }
         let end = self.position + entry_words(bytes.len());
+        // Whoever sees the reservation sees the head before it, too.
+        memory.fence_release();
         memory.reserved().store(end);
         // Whoever sees a word of the new entry sees the reservation, too.
         memory.fence_release();
@@ -105,6 +113,7 @@ impl<M: Memory<Word: OwnWord>> Writer<M> {
         write(arena, self.position + 1, bytes);
         // Whoever sees the new head sees the entry, too.
         memory.fence_release();
+        memory.latest().store(self.position);
         memory.head().store(end);
         self.position = end;
         Ok(())
@@ -118,7 +127,7 @@ pub(crate) enum Next {
     Empty,
     /// An entry of so many bytes, at the beginning of the buffer.
     Entry(usize),
-    /// The writer was faster: entries are lost, and reading goes on with the next one written.
+    /// The writer was faster: entries are lost, and reading goes on with the newest.
     Overrun,
     /// Not a ring, or not any more: do not read on.
     Broken,
@@ -168,8 +177,18 @@ impl<M: Memory> Reader<M> {
         Next::Entry(length)
     }
 
+    /// Goes on with the newest entry, or after it when it is just becoming the second newest.
     fn skip(&mut self) -> Next {
-        self.cursor = self.memory.head().load();
+        let (memory, capacity) = (&self.memory, self.memory.arena().len() as u64);
+        // What was known of the reservation or the head goes for this look at them as well.
+        memory.fence_acquire();
+        let (head, latest) = (memory.head().load(), memory.latest().load());
+        let next = if head.wrapping_sub(latest) <= capacity { latest } else { head };
+        // Ahead by less than half of all numbers: whoever is overrun always gets ahead.
+        if next.wrapping_sub(self.cursor).wrapping_sub(1) >= u64::MAX / 2 {
+            return Next::Broken;
+        }
+        self.cursor = next;
         Next::Overrun
     }
 
@@ -247,7 +266,7 @@ mod tests {
     /// A ring's memory for one thread.
     #[derive(Debug)]
     struct Plain {
-        counters: [Cell<u64>; 2],
+        counters: [Cell<u64>; 3],
         arena: Vec<Cell<u64>>,
     }
 
@@ -272,6 +291,10 @@ mod tests {
 
         fn reserved(&self) -> &Cell<u64> {
             &self.counters[1]
+        }
+
+        fn latest(&self) -> &Cell<u64> {
+            &self.counters[2]
         }
 
         fn arena(&self) -> &[Cell<u64>] {
@@ -318,8 +341,8 @@ mod tests {
         assert_eq!(take(&mut reader), None);
     }
 
-    /// A reader that begins late or was overrun goes on with what is written next, and an arena that is exactly full
-    /// overruns nobody.
+    /// A reader that begins late reads what is written next, one that was overrun the newest entry, and an arena that is
+    /// exactly full overruns nobody.
     #[test]
     fn overrun_readers_go_on() {
         let memory = plain(64);
@@ -336,6 +359,7 @@ mod tests {
             writer.push(&[number]).unwrap();
         }
         assert_eq!(reader.next(&mut vec![0; ENTRY_BYTES_MAX]), Next::Overrun);
+        assert_eq!(take(&mut reader), Some(vec![32]));
         assert_eq!(take(&mut reader), None);
         writer.push(b"after").unwrap();
         assert_eq!(take(&mut reader), Some(b"after".to_vec()));
@@ -356,16 +380,22 @@ mod tests {
                         let mut reader = Reader::new(Arc::clone(&memory));
                         memory.head().set(head);
                         memory.reserved().set(reserved);
+                        memory.latest().set(reserved ^ head);
                         for (index, word) in memory.arena().iter().enumerate() {
                             word.set(header ^ ((index as u64) << 32));
                         }
-                        for _ in 0..100 {
-                            match reader.next(&mut buffer) {
-                                Next::Entry(length) => assert!(length <= entry_bytes_max(&memory.arena)),
-                                Next::Empty | Next::Broken => break,
-                                Next::Overrun => {}
+                        let ends = (0..100).any(|_| match reader.next(&mut buffer) {
+                            Next::Entry(length) => {
+                                assert!(length <= entry_bytes_max(&memory.arena));
+                                false
                             }
-                        }
+                            Next::Empty | Next::Broken => true,
+                            Next::Overrun => false,
+                        });
+                        assert!(
+                            ends,
+                            "head {head:x} reserved {reserved:x} header {header:x} start {start:x}"
+                        );
                     }
                 }
             }
