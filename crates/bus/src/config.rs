@@ -7,6 +7,7 @@ use rtps::Lease;
 use rtps::cdr::Representation;
 use rtps::qos::{Durability, History, Liveliness, LivelinessKind, Qos, Reliability, ResourceLimits};
 
+use crate::filter::FilterRequest;
 use crate::{CreateError, Participant};
 
 /// What every endpoint is asked to be.
@@ -18,6 +19,8 @@ pub struct EndpointRequest {
     pub qos: Qos,
     /// Whether peers are told of its type more than the name.
     pub announces_type: bool,
+    /// Which samples a subscriber wants.
+    pub filter: Option<FilterRequest>,
 }
 
 /// What an [`EndpointBuilder`] makes in the end. Implemented by publishers and subscribers.
@@ -44,6 +47,7 @@ pub struct EndpointBuilder<'a, E: Target> {
     pub(crate) topic: String,
     pub(crate) qos: Qos,
     pub(crate) announces_type: bool,
+    pub(crate) filter: Option<FilterRequest>,
     pub(crate) needs: E::Needs,
     target: PhantomData<fn() -> E>,
 }
@@ -55,6 +59,7 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
             topic: topic.to_string(),
             qos: Qos::default(),
             announces_type: false,
+            filter: None,
             needs,
             target: PhantomData,
         }
@@ -147,7 +152,7 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
     /// # Errors
     /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
     pub fn build(self) -> Result<E, CreateError> {
-        let Self { participant, topic, qos, announces_type, needs, .. } = self;
-        E::create(participant, EndpointRequest { topic, qos, announces_type }, needs)
+        let Self { participant, topic, qos, announces_type, filter, needs, .. } = self;
+        E::create(participant, EndpointRequest { topic, qos, announces_type, filter }, needs)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rtps::cdr::{KeyHash, Representation};
 use rtps::discovery::data::EndpointData;
+use rtps::filter::Filter;
 use rtps::message::StatusInfo;
 use rtps::qos::Qos;
 use rtps::types::StructType;
@@ -55,6 +56,7 @@ impl Endpoint {
         core: &Arc<Core>,
         config: EndpointConfig,
         hasher: Option<KeyHasher>,
+        filter: Option<Filter>,
         hooks: Arc<Hooks>,
     ) -> Result<Self, CreateError> {
         check(core, &config)?;
@@ -65,7 +67,9 @@ impl Endpoint {
             config.qos.representations = vec![Representation::Xcdr1.id(), Representation::Xcdr2.id()];
         }
         let created = Self::create(core, config, hooks, |machine, config| {
-            machine.create_reader(node::clock::monotonic(), config, hasher)
+            let entity = machine.create_reader(node::clock::monotonic(), config, hasher)?;
+            machine.set_filter(entity, filter);
+            Ok(entity)
         });
         match created {
             Ok(mut endpoint) => {
@@ -110,6 +114,14 @@ impl Endpoint {
 
     pub(crate) fn lost(&self) -> u64 {
         self.core.member.lock().machine.lost(self.entity)
+    }
+
+    pub(crate) fn filtered(&self) -> u64 {
+        self.core.member.lock().machine.filtered(self.entity)
+    }
+
+    pub(crate) fn set_filter(&self, filter: Option<Filter>) {
+        self.core.member.lock().machine.set_filter(self.entity, filter);
     }
 
     /// Waits until `done` says so, woken by samples, acknowledgements and matches; false after `timeout`. On a thread of
@@ -228,7 +240,7 @@ pub(crate) fn config(
     is_keyed: bool,
     structure: impl FnOnce() -> Option<Arc<StructType>>,
 ) -> Result<EndpointConfig, CreateError> {
-    let EndpointRequest { topic, qos, announces_type } = request;
+    let EndpointRequest { topic, qos, announces_type, .. } = request;
     let type_name = type_name.to_string();
     let structure = if announces_type { structure() } else { None };
     let type_information = match structure.map(|structure| describe(&structure)).transpose() {

@@ -92,6 +92,22 @@ pub enum CreateError {
         /// Which bound.
         source: rtps::discovery::data::DiscoveryDataError,
     },
+    /// The filter's expression is none on the type.
+    #[error("cannot subscribe to topic {topic:?}")]
+    Filter {
+        /// The topic.
+        topic: String,
+        /// Where and why.
+        source: Box<rtps::filter::FilterError>,
+    },
+    /// A filter without the description of the type whose members it names.
+    #[error(
+        "cannot filter topic {topic:?}: its type's members are not known; subscribe with the type's description"
+    )]
+    FilterUntyped {
+        /// The topic.
+        topic: String,
+    },
     /// The type cannot be described to peers.
     #[error("cannot announce the type of topic {topic:?}")]
     Type {

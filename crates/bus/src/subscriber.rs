@@ -11,6 +11,7 @@ use rtps::{Guid, KeyHasher, RawSample};
 use crate::config::{EndpointBuilder, EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config};
 use crate::engine::Hooks;
+use crate::filter::requested;
 use crate::keys::Keys;
 use crate::sample::{Data, Matched, Sample};
 use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
@@ -19,7 +20,7 @@ use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
 /// returns only when its callback is not running. Deleted in a callback, its own or another's, it returns at once, and
 /// a run that has begun ends by itself.
 pub struct Subscriber<T> {
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     keys: Keys,
     values: PhantomData<fn() -> T>,
 }
@@ -78,8 +79,9 @@ impl<T: DdsType + 'static> Target for Subscriber<T> {
                 });
             callback
         });
+        let filter = requested(&request, || Some(T::structure()))?;
         let config = config(request, T::TYPE_NAME, T::KEYED, || Some(T::structure()))?;
-        let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(callback))?;
+        let endpoint = Endpoint::reader(&participant.core, config, hasher, filter, Hooks::new(callback))?;
         Ok(Self { endpoint, keys: Keys::default(), values: PhantomData })
     }
 }

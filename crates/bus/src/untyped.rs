@@ -12,6 +12,7 @@ use units::Timestamp;
 use crate::config::{EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config, written};
 use crate::engine::Hooks;
+use crate::filter::requested;
 use crate::keys::Keys;
 use crate::publisher::KEY_PAYLOAD_MIN;
 use crate::sample::{Data, Matched};
@@ -140,7 +141,7 @@ pub struct UntypedSample {
 /// Reads samples of a type described at run time, or their bytes.
 #[derive(Debug)]
 pub struct UntypedSubscriber {
-    endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     keys: Keys,
     structure: Option<Arc<StructType>>,
 }
@@ -160,8 +161,9 @@ impl Target for UntypedSubscriber {
                 DynamicValue::key_hash_of_payload(&structure, payload, is_key).ok()
             }))
         });
+        let filter = requested(&request, || structure.clone())?;
         let config = config(request, &type_name, is_keyed, || structure.clone())?;
-        let endpoint = Endpoint::reader(&participant.core, config, hasher, Hooks::new(None))?;
+        let endpoint = Endpoint::reader(&participant.core, config, hasher, filter, Hooks::new(None))?;
         Ok(Self { endpoint, keys: Keys::default(), structure })
     }
 }

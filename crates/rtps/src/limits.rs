@@ -143,6 +143,8 @@ pub struct Statistics {
     /// Samples refused because they were too large, were none of the reader's type, or had no room in its instance
     /// table.
     pub samples_rejected: u64,
+    /// Samples that a content filter did not let pass.
+    pub samples_filtered: u64,
     /// Samples that arrived again.
     pub duplicates: u64,
     /// Samples sent again on request.

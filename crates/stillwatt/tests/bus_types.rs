@@ -261,6 +261,7 @@ fn echo_shows_what_pub_writes() {
     let ends = ["--domain", "77", "--types", &file, "--type", "power::Report"];
     let mut echo = Command::new(env!("CARGO_BIN_EXE_stillwatt"));
     echo.args(["bus", "echo", "lab/report", "--count", "2", "--for", "30 s", "--json"]).args(ends);
+    echo.args(["--where", "host LIKE 'n%' AND sequence BETWEEN 3 AND 4"]);
     let echo = echo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let sample = json!({"host": "n7", "sequence": 3, "setting": {"name": "psys"}});
     let publish =
@@ -274,4 +275,14 @@ fn echo_shows_what_pub_writes() {
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[1]["data"]["setting"], json!({"_d": 7, "name": "psys"}));
     assert_eq!(lines[1]["data"]["host"], "n7");
+}
+
+/// `echo` refuses an expression that is none on the type, and says where and what would do.
+#[test]
+fn echo_refuses_a_wrong_expression() {
+    let output =
+        run(&["echo", "regale/mon/node", "--domain", "78", "--where", "node = 'n1'", "--for", "5 s"], b"");
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""));
+    let shown = text(&output.stderr);
+    assert!(shown.contains("at character 1") && shown.contains("header, window_start_ns"), "{shown}");
 }

@@ -57,6 +57,7 @@ use units::Instant;
 use crate::discovery::endpoints::RemoteEndpoint;
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
+use crate::filter::Filter;
 use crate::history::{RawSample, Refused};
 use crate::liveliness::Liveliness;
 use crate::outbox::{Context, Datagram, Outbox};
@@ -184,6 +185,11 @@ impl Participant {
     /// Samples that a reader will never get.
     pub fn lost(&self, reader: EntityId) -> u64 {
         self.readers.get(&reader).map_or(0, Reader::lost)
+    }
+
+    /// Samples that a reader's filter did not let pass.
+    pub fn filtered(&self, reader: EntityId) -> u64 {
+        self.readers.get(&reader).map_or(0, Reader::filtered)
     }
 
     /// Samples in a writer's or reader's history.
@@ -325,6 +331,15 @@ impl Participant {
         self.note_deadline(deadline);
         self.note_written(now, writer);
         Ok(sequence)
+    }
+
+    /// Lets a reader have only samples that pass the filter, or all again; holds for what is handed over from now on.
+    /// What does not pass counts as received by its writer, takes no room in the history and is counted. Ends of
+    /// instances pass.
+    pub fn set_filter(&mut self, reader: EntityId, filter: Option<Filter>) {
+        if let Some(reader) = self.readers.get_mut(&reader) {
+            reader.set_filter(filter);
+        }
     }
 
     /// Sends what `writer` writes to the readers of `peer` by another way from now on, such as shared memory, or by

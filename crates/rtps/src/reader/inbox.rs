@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::Limits;
+use crate::filter::Filter;
 use crate::history::{RawSample, ReaderHistory, Refused};
 use crate::outbox::Context;
 use crate::qos::Qos;
@@ -14,6 +15,9 @@ pub(super) struct Inbox {
     /// Built-in readers are not part of the statistics of user topics.
     is_user: bool,
     pub(super) lost: u64,
+    filter: Option<Filter>,
+    /// Samples that the filter did not let pass.
+    pub(super) filtered: u64,
     /// A full keep-all history holds samples back.
     pub(super) is_stalled: bool,
     pub(super) has_news: bool,
@@ -22,11 +26,30 @@ pub(super) struct Inbox {
 impl Inbox {
     pub(super) fn new(qos: &Qos, limits: &Limits, is_user: bool) -> Self {
         let history = ReaderHistory::new(qos, limits);
-        Self { history, is_user, lost: 0, is_stalled: false, has_news: false }
+        Self { history, is_user, lost: 0, filter: None, filtered: 0, is_stalled: false, has_news: false }
+    }
+
+    /// Only samples that pass are handed over from now on.
+    pub(super) fn set_filter(&mut self, filter: Option<Filter>) {
+        self.filter = filter;
+    }
+
+    /// Whether a sample passes the filter. The ends of instances do, and what is no sample of the type: whoever takes
+    /// it finds out.
+    fn is_wanted(&self, sample: &RawSample) -> bool {
+        let is_end = sample.status.disposed || sample.status.unregistered;
+        let filter = self.filter.as_ref().filter(|_| !is_end);
+        filter.is_none_or(|filter| filter.is_met_by(&sample.payload).unwrap_or(true))
     }
 
     /// Hands a sample over; gives it back, and notes that the reader is stalled, when there is no room.
     pub(super) fn deliver(&mut self, cx: &mut Context<'_>, sample: RawSample) -> Result<(), RawSample> {
+        if !self.is_wanted(&sample) {
+            self.filtered += 1;
+            cx.statistics.samples_filtered += 1;
+            self.give(sample.payload);
+            return Ok(());
+        }
         match self.history.push(sample) {
             Ok(overwritten) => {
                 cx.statistics.samples_overwritten += u64::from(overwritten);

@@ -20,6 +20,7 @@ use self::backlog::{Backlog, Early};
 use self::inbox::Inbox;
 use self::proxy::WriterProxy;
 use crate::cdr::KeyHash;
+use crate::filter::Filter;
 use crate::fragment::Partial;
 use crate::history::RawSample;
 use crate::message::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, Payload, StatusInfo, is_newer};
@@ -95,6 +96,16 @@ impl Reader {
     /// Samples that will never come, for the application's status.
     pub(crate) fn lost(&self) -> u64 {
         self.inbox.lost
+    }
+
+    /// Samples that its filter did not let pass.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.inbox.filtered
+    }
+
+    /// See [`crate::Participant::set_filter`].
+    pub(crate) fn set_filter(&mut self, filter: Option<Filter>) {
+        self.inbox.set_filter(filter);
     }
 
     /// Whether a sample arrived since the last time this was asked.

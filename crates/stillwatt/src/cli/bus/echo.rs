@@ -27,6 +27,9 @@ pub(in crate::cli) struct EchoArguments {
     /// Partitions to read from, `*` and `?` allowed; may be repeated. Default: every partition
     #[arg(long, value_name = "PARTITION")]
     partition: Vec<String>,
+    /// Show only samples that meet an expression, such as `power_watts > 250 AND host LIKE 'rack%'`
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    filter: Option<String>,
     /// Stop after this many samples
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -66,6 +69,9 @@ pub(super) fn run(arguments: &EchoArguments, output: &mut Output) -> Result<Exit
                 eprintln!("a sample is not of its type and is left out: {}", plain(&error.to_string()))
             }
         }
+    }
+    if subscriber.filtered() > 0 {
+        eprintln!("{} samples did not meet the expression", subscriber.filtered());
     }
     if subscriber.lost() > 0 {
         eprintln!("{} samples were lost", subscriber.lost());
@@ -149,6 +155,9 @@ fn open(
         }
     };
     builder = builder.keep_last(DEPTH);
+    if let Some(expression) = &arguments.filter {
+        builder = builder.filter::<&str>(expression, &[]);
+    }
     if is_reliable {
         builder = builder.reliable();
     }
