@@ -154,12 +154,28 @@ fn run_target(programs: &Path, target: &str, seconds: u32) -> std::io::Result<bo
     Ok(output.status.success())
 }
 
+/// Gives the filters' target an expression of every kind, with parameters on the lines after it.
+fn seed_filters(corpus: &Path) -> std::io::Result<()> {
+    let expressions = [
+        "watts > 250 AND NOT host LIKE 'n_%'",
+        "place.rack = %0 OR count BETWEEN %1 AND %2\nrack7\n1\n9223372036854775809",
+        "(grid[1] <> 2 or cores[0] >= 0x0a) and live = true",
+        "change < -9.007199254740993e15 AND places[0].slot not between 4 and 5",
+        "ratio != 1 OR limit == 7 AND count > watts",
+    ];
+    for (number, expression) in expressions.iter().enumerate() {
+        fs::write(corpus.join(format!("expression-{number}")), expression)?;
+    }
+    Ok(())
+}
+
 /// Gives a target the captured messages to begin with.
 fn seed(target: &str, corpus: &Path) -> std::io::Result<()> {
     let with_length = match target {
         "message" => false,
         "participant" => true,
         "profiles" => return seed_profiles(corpus),
+        "filter" => return seed_filters(corpus),
         _ => return Ok(()),
     };
     let cases = workspace::root().join("tests/cases");

@@ -61,15 +61,15 @@ fn holds(left: &Scalar<'_>, operator: Operator, right: &Scalar<'_>) -> Truth {
     if operator == Operator::Like {
         return left.is_like(right);
     }
-    // What is not a number differs from everything, and is neither less nor greater.
-    let order = left.compare(right);
+    // What is not a number says nothing, as a member that is not there: it is neither equal nor different.
+    let order = left.compare(right)?;
     Some(match operator {
-        Operator::Equal => order == Some(Ordering::Equal),
-        Operator::Different => order != Some(Ordering::Equal),
-        Operator::Less => order == Some(Ordering::Less),
-        Operator::LessOrEqual => order.is_some_and(Ordering::is_le),
-        Operator::Greater => order == Some(Ordering::Greater),
-        Operator::GreaterOrEqual => order.is_some_and(Ordering::is_ge),
+        Operator::Equal => order == Ordering::Equal,
+        Operator::Different => order != Ordering::Equal,
+        Operator::Less => order == Ordering::Less,
+        Operator::LessOrEqual => order.is_le(),
+        Operator::Greater => order == Ordering::Greater,
+        Operator::GreaterOrEqual => order.is_ge(),
         Operator::Like => return None,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! condition  = condition OR condition | condition AND condition | NOT condition | ( condition ) | predicate
-//! predicate  = operand = | <> | != | < | <= | > | >= | LIKE operand
+//! predicate  = operand = | == | <> | != | < | <= | > | >= | LIKE operand
 //!            | operand [NOT] BETWEEN operand AND operand
 //! operand    = member | number | 'text' | TRUE | FALSE | %0 ... %99
 //! member     = name, parts of it after a dot, elements by their number in brackets: rack.nodes[2].power_watts
@@ -13,8 +13,8 @@
 //!   their names in quotes or with numbers, by number. `FALSE` is below `TRUE`.
 //! * In the text after `LIKE`, `%` stands for any characters and `_` for one. A quote in text is doubled.
 //! * A parameter is what its place needs: the text that it is compared with, a number, a name. Text may be in quotes.
-//! * A member that is not there (optional and absent, of a union's other case, beyond a sequence's end) makes its
-//!   predicate neither true nor false, as `NULL` in SQL; a sample passes only what is true.
+//! * A member that is not there (optional and absent, of a union's other case, beyond a sequence's end) or not a number
+//!   (NaN) makes its predicate neither true nor false, as `NULL` in SQL; a sample passes only what is true.
 //!
 //! An expression is checked against the type once; what can be wrong with it is known then. A sample costs reading
 //! its members up to the last one named, and one look at each named.
@@ -62,7 +62,7 @@ impl Filter {
     /// The most parameters.
     pub const PARAMETERS_MAX: usize = 100;
     /// The most levels of brackets and `NOT`.
-    pub const NESTING_MAX: u32 = 32;
+    pub const NESTING_MAX: u32 = 64;
 
     /// A filter from its expression in the language that the module's text describes.
     ///

@@ -186,6 +186,7 @@ impl<'a> Scanner<'a> {
             (">=", Token::Operator(Operator::GreaterOrEqual)),
             ("<", Token::Operator(Operator::Less)),
             (">", Token::Operator(Operator::Greater)),
+            ("==", Token::Operator(Operator::Equal)),
             ("=", Token::Operator(Operator::Equal)),
             ("(", Token::Open),
             (")", Token::Close),
