@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use rtps::Lease;
 use rtps::cdr::Representation;
-use rtps::qos::{Durability, History, Liveliness, LivelinessKind, Qos, Reliability, ResourceLimits};
+use rtps::qos::{
+    DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Qos, Reliability,
+    ResourceLimits,
+};
 
 use crate::filter::FilterRequest;
 use crate::{CreateError, Participant};
@@ -147,10 +150,77 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
         self
     }
 
+    /// The longest time between two samples of an instance, from 1 ms; by default none. A subscriber only matches
+    /// publishers that promise as much. What is late is counted ([`crate::EndpointStatus::deadline_missed`]), told by
+    /// [`crate::ParticipantEvent::DeadlineMissed`], and costs an exclusive owner the instance. Costs a look-up a sample
+    /// and, when samples are late, a wake-up a period.
+    pub fn deadline(mut self, period: Duration) -> Self {
+        self.qos.deadline = Lease::Finite(period);
+        self
+    }
+
+    /// How long a sample is of use; by default for ever. A publisher forgets older ones, and late subscribers do not get
+    /// them; its subscribers hand out none that arrived longer ago. Both count by their own monotonic clock, so that no
+    /// step of a wall clock matters; the time under way is not counted. Of publishers only. Costs a wake-up for each
+    /// sixteenth of it while the publisher keeps samples, and one when a sample expires that nobody has taken.
+    pub fn lifespan(mut self, time: Duration) -> Self {
+        self.qos.lifespan = Lease::Finite(time);
+        self
+    }
+
+    /// The shortest time between two samples of an instance that a subscriber hands out, at most its deadline; by
+    /// default zero, which hands out all. A reliable subscriber hands out the newest of those in between when the time is
+    /// over. The ends of instances pass at once. Of subscribers only. Costs a look-up a sample; every sample still
+    /// arrives.
+    pub fn time_based_filter(mut self, separation: Duration) -> Self {
+        self.qos.time_based_filter = separation;
+        self
+    }
+
+    /// Only the strongest publisher of each instance is heard; both sides must ask for it. A publisher's `strength` is
+    /// any number, by default 0, and a subscriber's has no meaning. Of equally strong publishers the one with the lowest
+    /// GUID is heard. An instance falls to the next publisher when its owner unregisters it, is gone, loses its
+    /// liveliness or misses its deadline. Costs a look-up a sample.
+    pub fn exclusive_ownership(mut self, strength: i32) -> Self {
+        self.qos.ownership = Ownership::Exclusive;
+        self.qos.ownership_strength = strength;
+        self
+    }
+
+    /// Whether samples of an instance come as they arrive, the default, or in the order of their source times, which
+    /// needs wall clocks that agree. A sample that is older than what was taken already is dropped then. A publisher
+    /// offers the order, a subscriber wants it.
+    pub fn destination_order(mut self, order: DestinationOrder) -> Self {
+        self.qos.destination_order = order;
+        self
+    }
+
+    /// How long a sample may be held back to share a datagram with others, up to 1 s; by default zero. Costs the time,
+    /// saves a system call a sample. A subscriber only matches publishers that promise as much.
+    pub fn latency_budget(mut self, budget: Duration) -> Self {
+        self.qos.latency_budget = Lease::Finite(budget);
+        self
+    }
+
+    /// How urgent a publisher's samples are, as a differentiated services code point from 0, the default, to 63. Announced
+    /// to peers and handed to the transports.
+    pub fn transport_priority(mut self, priority: i32) -> Self {
+        self.qos.transport_priority = priority;
+        self
+    }
+
+    /// Whether a publisher disposes of the instances that it unregisters, and of all that it has written when it is
+    /// deleted; by default not, so that a successor may take them over. Its deletion is then told to others up to 2 s
+    /// later, when reliable subscribers have acknowledged. Costs the memory of a key hash an instance.
+    pub fn autodispose(mut self, is_wanted: bool) -> Self {
+        self.qos.autodispose_unregistered_instances = is_wanted;
+        self
+    }
+
     /// Makes the endpoint.
     ///
     /// # Errors
-    /// When a name or partition breaks a bound of the wire, or the type cannot be announced.
+    /// When a name or partition breaks a bound of the wire, the QoS contradicts itself, or the type cannot be announced.
     pub fn build(self) -> Result<E, CreateError> {
         let Self { participant, topic, qos, announces_type, filter, needs, .. } = self;
         E::create(participant, EndpointRequest { topic, qos, announces_type, filter }, needs)

@@ -10,7 +10,9 @@ use rtps::message::StatusInfo;
 use rtps::qos::Qos;
 use rtps::types::StructType;
 use rtps::types::object::{TypeInformation, TypeObjectError};
-use rtps::{EndpointConfig, EntityId, Guid, KeyHasher, RawSample, WireTime, WriteError, WriteSample};
+use rtps::{
+    EndpointConfig, EndpointStatus, EntityId, Guid, KeyHasher, RawSample, WireTime, WriteError, WriteSample,
+};
 
 use crate::config::EndpointRequest;
 use crate::core::Core;
@@ -110,6 +112,10 @@ impl Endpoint {
     pub(crate) fn matched(&self) -> Matched {
         let state = self.core.member.lock();
         state.endpoints.get(&self.entity).map_or_else(Matched::default, |entry| entry.matched)
+    }
+
+    pub(crate) fn status(&self) -> EndpointStatus {
+        self.core.member.lock().machine.status(self.entity).cloned().unwrap_or_default()
     }
 
     pub(crate) fn lost(&self) -> u64 {

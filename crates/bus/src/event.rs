@@ -1,7 +1,8 @@
 //! What happens in a domain, as far as the application may care.
 
+use rtps::cdr::KeyHash;
 use rtps::qos::Policy;
-use rtps::{EntityId, Event, Guid, GuidPrefix, LostReason};
+use rtps::{EntityId, Event, Guid, GuidPrefix, LostReason, RejectReason};
 
 /// Something that happened in the domain.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +58,34 @@ pub enum ParticipantEvent {
         /// Ours.
         local: EntityId,
     },
+    /// An instance of one of our endpoints missed its deadline: a publisher's own, or one that a subscriber waits for.
+    DeadlineMissed {
+        /// Ours.
+        local: EntityId,
+        /// The hash of the instance's key; `None` for a topic without a key.
+        instance: Option<KeyHash>,
+        /// Periods missed since the endpoint was made, all instances together. Of several events at once only the last
+        /// is told.
+        total: u64,
+    },
+    /// One of our subscribers refused a sample.
+    SampleRejected {
+        /// Ours.
+        local: EntityId,
+        /// Who wrote it.
+        remote: Guid,
+        /// Why.
+        reason: RejectReason,
+        /// Samples refused since it was made. Of several events at once only the last is told.
+        total: u64,
+    },
+    /// One of our subscribers will never get some samples.
+    SamplesLost {
+        /// Ours.
+        local: EntityId,
+        /// Samples lost since it was made. Of several events at once only the last is told.
+        total: u64,
+    },
     /// Same topic and partition, but another type.
     InconsistentType {
         /// Ours.
@@ -86,6 +115,13 @@ impl ParticipantEvent {
                 Self::LivelinessChanged { local, remote, is_alive }
             }
             Event::LivelinessLost(local) => Self::LivelinessLost { local },
+            Event::DeadlineMissed { local, instance, total } => {
+                Self::DeadlineMissed { local, instance, total }
+            }
+            Event::SampleRejected { local, remote, reason, total } => {
+                Self::SampleRejected { local, remote, reason, total }
+            }
+            Event::SamplesLost { local, total } => Self::SamplesLost { local, total },
             Event::SamplesAvailable(_) | Event::Acknowledged(_) => return None,
         })
     }

@@ -92,15 +92,8 @@ mod tests {
     fn sample(instance: u32, status: StatusInfo) -> RawSample {
         let mut hash = [0; 16];
         hash[..4].copy_from_slice(&instance.to_be_bytes());
-        RawSample {
-            writer: Guid::default(),
-            sequence: SequenceNumber::FIRST,
-            timestamp: None,
-            instance: Some(KeyHash(hash)),
-            status,
-            from: Locator::IN_PROCESS,
-            payload: Vec::new(),
-        }
+        let numbered = (Guid::default(), SequenceNumber::FIRST);
+        RawSample::ending(numbered, None, Some(KeyHash(hash)), status, Locator::IN_PROCESS)
     }
 
     fn remember(keys: &Keys, instance: u32, length: usize) {

@@ -52,6 +52,7 @@ pub use participant::{Participant, ParticipantBuilder};
 pub use publisher::Publisher;
 pub use rtps::cdr::{Cdr, DdsType, Representation};
 pub use rtps::filter::{FilterError, FilterFault};
+pub use rtps::{EndpointStatus, RejectReason};
 pub use sample::{Data, Matched, Sample};
 pub use subscriber::{Needs, Subscriber};
 pub use transport::{TcpError, TcpTransport, TlsError, TlsFiles, TransportKind};

@@ -11,7 +11,7 @@ use rtps::message::StatusInfo;
 use crate::config::{EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config, written};
 use crate::sample::Matched;
-use crate::{CreateError, DdsType, Participant, PublishError};
+use crate::{CreateError, DdsType, EndpointStatus, Participant, PublishError};
 
 /// Writes samples of type `T` to a topic. Made by [`Participant::publisher`]; deleting it tells its peers.
 #[derive(Debug)]
@@ -104,6 +104,11 @@ impl<T: DdsType> Publisher<T> {
     /// How many subscribers it writes to.
     pub fn matched(&self) -> Matched {
         self.endpoint.matched()
+    }
+
+    /// What it has counted: missed deadlines, lost and refused samples, peers whose QoS does not fit by policy.
+    pub fn status(&self) -> EndpointStatus {
+        self.endpoint.status()
     }
 
     /// Waits until at least `count` subscribers are matched; false after `timeout`.

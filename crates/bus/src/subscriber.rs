@@ -14,7 +14,7 @@ use crate::engine::Hooks;
 use crate::filter::requested;
 use crate::keys::Keys;
 use crate::sample::{Data, Matched, Sample};
-use crate::{CreateError, DdsType, Participant, ReceiveError, TransportKind};
+use crate::{CreateError, DdsType, EndpointStatus, Participant, ReceiveError, TransportKind};
 
 /// Reads samples of type `T` from a topic. Made by [`Participant::subscriber`]; deleting it tells its peers, and
 /// returns only when its callback is not running. Deleted in a callback, its own or another's, it returns at once, and
@@ -142,6 +142,11 @@ impl<T: DdsType> Subscriber<T> {
     /// How many publishers it hears.
     pub fn matched(&self) -> Matched {
         self.endpoint.matched()
+    }
+
+    /// What it has counted: missed deadlines, lost and refused samples, peers whose QoS does not fit by policy.
+    pub fn status(&self) -> EndpointStatus {
+        self.endpoint.status()
     }
 
     /// Waits until at least `count` publishers are matched; false after `timeout`.

@@ -16,7 +16,7 @@ use crate::filter::requested;
 use crate::keys::Keys;
 use crate::publisher::KEY_PAYLOAD_MIN;
 use crate::sample::{Data, Matched};
-use crate::{CreateError, Participant, PublishError, ReceiveError, TransportKind};
+use crate::{CreateError, EndpointStatus, Participant, PublishError, ReceiveError, TransportKind};
 
 /// Writes values of a type described at run time.
 #[derive(Debug)]
@@ -84,6 +84,11 @@ impl UntypedPublisher {
     /// How many subscribers it writes to.
     pub fn matched(&self) -> Matched {
         self.endpoint.matched()
+    }
+
+    /// What it has counted: missed deadlines, lost and refused samples, peers whose QoS does not fit by policy.
+    pub fn status(&self) -> EndpointStatus {
+        self.endpoint.status()
     }
 
     /// Waits until at least `count` subscribers are matched; false after `timeout`.
@@ -217,6 +222,11 @@ impl UntypedSubscriber {
     /// How many publishers it hears.
     pub fn matched(&self) -> Matched {
         self.endpoint.matched()
+    }
+
+    /// What it has counted: missed deadlines, lost and refused samples, peers whose QoS does not fit by policy.
+    pub fn status(&self) -> EndpointStatus {
+        self.endpoint.status()
     }
 
     /// Waits until at least `count` publishers are matched; false after `timeout`.

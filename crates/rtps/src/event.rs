@@ -1,10 +1,12 @@
 //! What the machine tells the application.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::cdr::KeyHash;
 use crate::qos::Policy;
+use crate::status::RejectReason;
 use crate::{EntityId, Guid, GuidPrefix};
 
 /// Why a remote participant is gone.
@@ -76,6 +78,34 @@ pub enum Event {
     },
     /// One of our writers, whose liveliness is manual, was not asserted within its lease. Not repeated before it was.
     LivelinessLost(EntityId),
+    /// Samples of an instance did not come in time: a writer's own, or those that a reader waits for. Of several such
+    /// events of an endpoint the last is kept; `total` counts them all.
+    DeadlineMissed {
+        /// Our writer or reader.
+        local: EntityId,
+        /// The instance; `None` for a topic without a key.
+        instance: Option<KeyHash>,
+        /// Periods missed since the endpoint was made, all instances together.
+        total: u64,
+    },
+    /// A reader refused a sample. Of several such events of a reader the last is kept.
+    SampleRejected {
+        /// Our reader.
+        local: EntityId,
+        /// Who wrote it.
+        remote: Guid,
+        /// Why.
+        reason: RejectReason,
+        /// Samples refused since the reader was made.
+        total: u64,
+    },
+    /// A reader will never get some samples. Of several such events of a reader the last is kept.
+    SamplesLost {
+        /// Our reader.
+        local: EntityId,
+        /// Samples lost since the reader was made.
+        total: u64,
+    },
     /// A reader has samples to take. Not repeated before it was polled.
     SamplesAvailable(EntityId),
     /// Acknowledgements made room in a writer's keep-all history, or were the last that it lacked. Not repeated before
@@ -83,10 +113,24 @@ pub enum Event {
     Acknowledged(EntityId),
 }
 
+impl Event {
+    /// The endpoint whose count this tells, and which of its counts.
+    fn count_of(&self) -> Option<(EntityId, u8)> {
+        match self {
+            Self::DeadlineMissed { local, .. } => Some((*local, 0)),
+            Self::SampleRejected { local, .. } => Some((*local, 1)),
+            Self::SamplesLost { local, .. } => Some((*local, 2)),
+            _ => None,
+        }
+    }
+}
+
 /// A bounded queue of events. Those that somebody may be waiting for, one an endpoint at most, are never dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     queue: VecDeque<Event>,
+    /// The newest of each count, three an endpoint at most: a flood of bad samples must not drive out other news.
+    counts: BTreeMap<(EntityId, u8), Event>,
     /// Endpoints with samples or acknowledgements to tell of: a second event would say nothing new.
     awaited: VecDeque<Event>,
 }
@@ -100,6 +144,10 @@ impl Events {
             }
             return false;
         }
+        if let Some(count) = event.count_of() {
+            self.counts.insert(count, event);
+            return false;
+        }
         let is_full = self.queue.len() >= max;
         if is_full {
             self.queue.pop_front();
@@ -108,13 +156,15 @@ impl Events {
         is_full
     }
 
-    /// The oldest event; samples and acknowledgements after everything else.
+    /// The oldest event; counts after it, samples and acknowledgements after everything else.
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        self.queue.pop_front().or_else(|| self.awaited.pop_front())
+        let count = || self.counts.pop_first().map(|(_, event)| event);
+        self.queue.pop_front().or_else(count).or_else(|| self.awaited.pop_front())
     }
 
     /// Forgets what there was to tell of a deleted endpoint.
     pub(crate) fn forget(&mut self, entity: EntityId) {
+        self.counts.retain(|(of, _), _| *of != entity);
         self.awaited.retain(
             |event| !matches!(event, Event::SamplesAvailable(of) | Event::Acknowledged(of) if *of == entity),
         );
@@ -144,5 +194,17 @@ mod tests {
         events.push(Event::Acknowledged(writer), 3);
         events.forget(writer);
         assert_eq!(events.pop(), None);
+    }
+
+    /// However often a count changes, one event tells its newest value, and it drives nothing else out.
+    #[test]
+    fn counts_do_not_flood() {
+        let mut events = Events::default();
+        let local = EntityId::user_reader(1, false);
+        let matched = Event::Matched { local, remote: Guid::default() };
+        events.push(matched.clone(), 1);
+        assert!((1..=100).all(|total| !events.push(Event::SamplesLost { local, total }, 1)));
+        let left: Vec<Event> = std::iter::from_fn(|| events.pop()).collect();
+        assert_eq!(left, [matched, Event::SamplesLost { local, total: 100 }]);
     }
 }

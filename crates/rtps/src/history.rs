@@ -2,11 +2,13 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::time::Duration;
+use units::Instant;
 
 use crate::cdr::KeyHash;
 use crate::message::StatusInfo;
 use crate::qos::{History, Qos};
-use crate::{Guid, Limits, Locator, SequenceNumber, WireTime};
+use crate::{Guid, Lease, Limits, Locator, SequenceNumber, WireTime};
 
 /// One change: a sample, or the end of an instance.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Change {
     pub(crate) status: StatusInfo,
     pub(crate) timestamp: Option<WireTime>,
     pub(crate) payload: Vec<u8>,
+    /// When its lifespan is over; the end of an instance has none.
+    pub(crate) expires_at: Option<Instant>,
 }
 
 /// Why a change was not accepted.
@@ -33,14 +37,17 @@ struct Depth {
     /// Per instance, the oldest giving way; `None` for keep-all.
     per_instance: Option<usize>,
     samples_max: usize,
+    /// Per instance, in a keep-all history.
+    of_instance_max: usize,
     instances_max: usize,
 }
 
 impl Depth {
     fn new(qos: &Qos, limits: &Limits) -> Self {
         let limit = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
+        let of_instance_max = limit(qos.resource_limits.max_samples_per_instance, usize::MAX).max(1);
         let per_instance = match qos.history {
-            History::KeepLast(depth) => Some(depth.max(1) as usize),
+            History::KeepLast(depth) => Some((depth.max(1) as usize).min(of_instance_max)),
             History::KeepAll => None,
         };
         Self {
@@ -49,6 +56,7 @@ impl Depth {
                 Some(_) => limit(qos.resource_limits.max_samples, usize::MAX),
                 None => limit(qos.resource_limits.max_samples, limits.keep_all_max),
             },
+            of_instance_max,
             instances_max: limit(qos.resource_limits.max_instances, limits.instances_max),
         }
     }
@@ -85,6 +93,8 @@ pub(crate) struct WriterHistory {
     instances: BTreeMap<KeyHash, VecDeque<SequenceNumber>>,
     /// Instances whose newest change ends them, and its number.
     ended: BTreeMap<KeyHash, SequenceNumber>,
+    /// How long a sample is of use; for ever when `None`.
+    lifespan: Option<Duration>,
     buffers: Buffers,
 }
 
@@ -95,6 +105,10 @@ impl WriterHistory {
             changes: VecDeque::new(),
             instances: BTreeMap::new(),
             ended: BTreeMap::new(),
+            lifespan: match qos.lifespan {
+                Lease::Finite(lifespan) => Some(lifespan),
+                Lease::Infinite => None,
+            },
             buffers: Buffers::default(),
         }
     }
@@ -102,6 +116,12 @@ impl WriterHistory {
     /// Whether a change of `instance` would be accepted now.
     pub(crate) fn check(&self, instance: Option<KeyHash>) -> Result<(), Refused> {
         if self.depth.per_instance.is_none() && self.changes.len() >= self.depth.samples_max {
+            return Err(Refused::Full);
+        }
+        let of_instance = instance.and_then(|key| self.instances.get(&key));
+        if self.depth.per_instance.is_none()
+            && of_instance.is_some_and(|all| all.len() >= self.depth.of_instance_max)
+        {
             return Err(Refused::Full);
         }
         match instance {
@@ -117,6 +137,7 @@ impl WriterHistory {
     /// Adds the newest change, after [`WriterHistory::check`]; keep-last drops the oldest of its instance.
     pub(crate) fn push(
         &mut self,
+        now: Instant,
         sequence: SequenceNumber,
         instance: Option<KeyHash>,
         status: StatusInfo,
@@ -125,14 +146,16 @@ impl WriterHistory {
     ) {
         let mut buffer = self.buffers.take();
         buffer.extend_from_slice(payload);
-        self.changes.push_back(Change { sequence, instance, status, timestamp, payload: buffer });
+        let is_end = status.disposed || status.unregistered;
+        let expires_at = self.lifespan.filter(|_| !is_end).map(|lifespan| now.saturating_add(lifespan));
+        self.changes.push_back(Change { sequence, instance, status, timestamp, payload: buffer, expires_at });
         let Some(key) = instance else {
             if self.depth.per_instance.is_some_and(|depth| self.changes.len() > depth) {
                 self.remove_oldest();
             }
             return;
         };
-        if status.disposed || status.unregistered {
+        if is_end {
             self.ended.insert(key, sequence);
         } else {
             self.ended.remove(&key);
@@ -178,6 +201,41 @@ impl WriterHistory {
         }
     }
 
+    /// Drops the samples whose lifespan is over; true when there were any.
+    ///
+    /// All have the same lifespan, so those that expire are the oldest, between the ends of instances.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        if self.lifespan.is_none() {
+            return false;
+        }
+        let mut any = false;
+        while let Some(change) = self.changes.iter().find(|change| change.expires_at.is_some()) {
+            if change.expires_at > Some(now) {
+                break;
+            }
+            let (sequence, instance) = (change.sequence, change.instance);
+            if let Some(key) = instance
+                && let Some(of_instance) = self.instances.get_mut(&key)
+            {
+                of_instance.retain(|number| *number != sequence);
+                if of_instance.is_empty() {
+                    self.instances.remove(&key);
+                }
+            }
+            self.remove(sequence);
+            any = true;
+        }
+        any
+    }
+
+    /// When [`WriterHistory::expire`] wants to be called: a sixteenth of the lifespan after the oldest sample has
+    /// expired, so that many expire at once.
+    pub(crate) fn expires_at(&self) -> Option<Instant> {
+        let grace = self.lifespan? / 16;
+        let oldest = self.changes.iter().find_map(|change| change.expires_at)?;
+        Some(oldest.saturating_add(grace))
+    }
+
     /// Drops the instances whose end everybody has acknowledged: whoever joins later need not know of them.
     pub(crate) fn prune_ended(&mut self, acknowledged: SequenceNumber) {
         let known = self.ended.iter().filter(|(_, end)| **end <= acknowledged).map(|(key, _)| *key);
@@ -213,7 +271,7 @@ impl WriterHistory {
 pub struct RawSample {
     /// The writer.
     pub writer: Guid,
-    /// Its number at the writer.
+    /// Its number at the writer; zero for an instance that ends because this writer, its last, is gone.
     pub sequence: SequenceNumber,
     /// When the writer says it was written.
     pub timestamp: Option<WireTime>,
@@ -225,102 +283,42 @@ pub struct RawSample {
     pub from: Locator,
     /// The serialized sample with its 4-byte encapsulation header.
     pub payload: Vec<u8>,
+    /// When it is of no use any more, by the reader's monotonic clock: its writer's lifespan after it arrived.
+    pub expires_at: Option<Instant>,
+    /// What the same change does to the instance after this value.
+    pub(crate) then: StatusInfo,
 }
 
-/// Samples that the application has not taken yet.
-#[derive(Debug)]
-pub(crate) struct ReaderHistory {
-    depth: Depth,
-    samples: VecDeque<RawSample>,
-    /// Untaken samples of each live instance.
-    instances: BTreeMap<KeyHash, usize>,
-    buffers: Buffers,
-}
+/// The position of a sample among those of its instance by source time; writers in order at the same time.
+pub(crate) type SourceOrder = (WireTime, Guid);
 
-impl ReaderHistory {
-    pub(crate) fn new(qos: &Qos, limits: &Limits) -> Self {
-        Self {
-            depth: Depth::new(qos, limits),
-            samples: VecDeque::new(),
-            instances: BTreeMap::new(),
-            buffers: Buffers::default(),
-        }
+impl RawSample {
+    /// The end of an instance, without its key.
+    pub fn ending(
+        (writer, sequence): (Guid, SequenceNumber),
+        timestamp: Option<WireTime>,
+        instance: Option<KeyHash>,
+        status: StatusInfo,
+        from: Locator,
+    ) -> Self {
+        let (payload, then) = (Vec::new(), StatusInfo::default());
+        Self { writer, sequence, timestamp, instance, status, from, payload, expires_at: None, then }
     }
 
-    pub(crate) fn buffers(&mut self) -> &mut Buffers {
-        &mut self.buffers
+    /// Whether it ends its instance.
+    pub(crate) fn is_end(&self) -> bool {
+        self.status.disposed || self.status.unregistered
     }
 
-    /// Adds a sample; `Ok(true)` when keep-last overwrote an older one that nobody had taken.
-    ///
-    /// On refusal the sample comes back, so that a reliable reader can try again later.
-    pub(crate) fn push(&mut self, sample: RawSample) -> Result<bool, (Refused, RawSample)> {
-        let full = self.samples.len() >= self.depth.samples_max;
-        if self.depth.per_instance.is_none() && full {
-            return Err((Refused::Full, sample));
-        }
-        let mut overwritten = false;
-        match sample.instance {
-            None => {
-                if self.depth.per_instance.is_some_and(|depth| self.samples.len() >= depth) || full {
-                    self.drop_at(0);
-                    overwritten = true;
-                }
-            }
-            Some(key) => {
-                let known = self.instances.get(&key).copied();
-                if known.is_none() && self.instances.len() >= self.depth.instances_max {
-                    return Err((Refused::Instances, sample));
-                }
-                if self.depth.per_instance.is_some_and(|depth| known.unwrap_or(0) >= depth) {
-                    let oldest = self.samples.iter().position(|old| old.instance == Some(key));
-                    if let Some(index) = oldest {
-                        self.drop_at(index);
-                    }
-                    overwritten = true;
-                } else if full {
-                    self.drop_at(0);
-                    overwritten = true;
-                }
-                *self.instances.entry(key).or_default() += 1;
-            }
-        }
-        self.samples.push_back(sample);
-        Ok(overwritten)
-    }
-
-    fn drop_at(&mut self, index: usize) {
-        if let Some(sample) = self.samples.remove(index) {
-            self.forget(&sample);
-            self.buffers.give(sample.payload);
-        }
-    }
-
-    fn forget(&mut self, sample: &RawSample) {
-        let Some(key) = sample.instance else { return };
-        if let Some(count) = self.instances.get_mut(&key) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.instances.remove(&key);
-            }
-        }
-    }
-
-    /// Takes the oldest sample.
-    pub(crate) fn pop(&mut self) -> Option<RawSample> {
-        let sample = self.samples.pop_front()?;
-        self.forget(&sample);
-        Some(sample)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.samples.len()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.depth.per_instance.is_none() && self.samples.len() >= self.depth.samples_max
+    /// Its position by source time; none when the writer gave no time.
+    pub(crate) fn source_order(&self) -> Option<SourceOrder> {
+        self.timestamp.map(|timestamp| (timestamp, self.writer))
     }
 }
+
+mod untaken;
+
+pub(crate) use untaken::ReaderHistory;
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,7 @@ extern crate self as rtps;
 extern crate std;
 
 pub mod cdr;
+mod deadline;
 pub mod discovery;
 mod endianness;
 mod event;
@@ -42,6 +43,7 @@ pub mod qos;
 mod reach;
 mod reader;
 mod sequence;
+mod status;
 mod time;
 pub mod types;
 mod writer;
@@ -64,4 +66,5 @@ pub use participant::{
 pub use reach::{MachineAddress, Reach};
 pub use reader::{HashKey, KeyHasher};
 pub use sequence::{FragmentNumber, FragmentNumberSet, NumberSetError, SequenceNumber, SequenceNumberSet};
+pub use status::{EndpointStatus, RejectReason};
 pub use time::{Lease, WireTime};

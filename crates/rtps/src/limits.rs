@@ -143,7 +143,7 @@ pub struct Statistics {
     /// Samples refused because they were too large, were none of the reader's type, or had no room in its instance
     /// table.
     pub samples_rejected: u64,
-    /// Samples that a content filter did not let pass.
+    /// Samples that a reader's filter or QoS did not let pass, see [`crate::EndpointStatus::samples_filtered`].
     pub samples_filtered: u64,
     /// Samples that arrived again.
     pub duplicates: u64,

@@ -295,10 +295,15 @@ impl Participant {
         for remote in writers {
             let readers = self.liveliness.watched.get(remote).map(|watched| watched.readers.clone());
             for local in readers.unwrap_or_default() {
-                if let Some(reader) = self.readers.get_mut(&local) {
+                let reader = self.readers.get_mut(&local);
+                let has_news = reader.is_some_and(|reader| {
                     reader.note_alive(*remote, is_alive);
-                }
+                    reader.take_news()
+                });
                 self.tell(Event::LivelinessChanged { local, remote: *remote, is_alive });
+                if has_news {
+                    self.tell(Event::SamplesAvailable(local));
+                }
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-
 use units::Instant;
 
+use crate::event::{Event, Events};
 use crate::guard::Guard;
 use crate::{Limits, Locator, Statistics};
 
@@ -15,6 +15,8 @@ pub struct Datagram {
     pub to: Vec<Locator>,
     /// The datagram.
     pub bytes: Vec<u8>,
+    /// How urgent it is, see [`crate::qos::Qos::transport_priority`]; 0 for what no writer wrote.
+    pub priority: i32,
 }
 
 /// A bounded queue of datagrams that reuses their buffers.
@@ -33,7 +35,7 @@ const HEADER_BYTES: usize = 20;
 /// What fits an Ethernet frame.
 const JOINED_BYTES_MAX: usize = 1472;
 /// Buffers kept for reuse; more are given back to the allocator.
-const SPARE_MAX: usize = 8;
+const SPARE_MAX: usize = 64;
 /// A buffer larger than this is not kept.
 const SPARE_BYTES_MAX: usize = 128 << 10;
 
@@ -120,13 +122,23 @@ pub(crate) struct Context<'a> {
     pub(crate) timing: &'a crate::Timing,
     pub(crate) reach: &'a crate::Reach,
     pub(crate) fragment_size: u16,
+    /// The priority of what is sent.
+    pub(crate) priority: i32,
     pub(crate) outbox: &'a mut Outbox,
+    pub(crate) events: &'a mut Events,
     pub(crate) statistics: &'a mut Statistics,
 }
 
 impl Context<'_> {
     /// Queues a datagram.
-    pub(crate) fn send(&mut self, datagram: Datagram) {
+    pub(crate) fn send(&mut self, mut datagram: Datagram) {
+        datagram.priority = self.priority;
         self.outbox.send(self.now, datagram, self.limits, self.statistics);
+    }
+
+    /// Tells the application.
+    pub(crate) fn tell(&mut self, event: Event) {
+        let dropped = self.events.push(event, self.limits.events_max);
+        self.statistics.events_dropped += u64::from(dropped);
     }
 }

@@ -223,6 +223,8 @@ pub mod pid {
     pub const SENTINEL: u16 = 0x01;
     /// How long a silent participant is believed alive.
     pub const PARTICIPANT_LEASE: u16 = 0x02;
+    /// Shortest time between samples of a reader.
+    pub const TIME_BASED_FILTER: u16 = 0x04;
     /// Topic of an endpoint.
     pub const TOPIC_NAME: u16 = 0x05;
     /// Strength of an exclusive owner.
@@ -275,6 +277,8 @@ pub mod pid {
     pub const EXPECTS_INLINE_QOS: u16 = 0x43;
     /// A multicast address for user data of a participant.
     pub const DEFAULT_MULTICAST_LOCATOR: u16 = 0x48;
+    /// Priority of a writer's samples.
+    pub const TRANSPORT_PRIORITY: u16 = 0x49;
     /// GUID of a participant.
     pub const PARTICIPANT_GUID: u16 = 0x50;
     /// Which built-in endpoints a participant has.

@@ -44,7 +44,7 @@ pub struct ResourceLimits {
     pub max_samples: Option<u32>,
     /// Instances.
     pub max_instances: Option<u32>,
-    /// Samples of one instance. Announced to peers; our histories are bounded by the other two and by their depth.
+    /// Samples of one instance. A keep-last depth above it counts as it.
     pub max_samples_per_instance: Option<u32>,
 }
 
@@ -120,20 +120,33 @@ pub struct Qos {
     pub history: History,
     /// Bounds of the history.
     pub resource_limits: ResourceLimits,
-    /// The longest time between two samples of an instance.
+    /// The longest time between two samples of an instance, at least 1 ms. What is missed is counted on both sides, and
+    /// an exclusive owner that misses it loses the instance.
     pub deadline: Lease,
+    /// The shortest time between two samples of an instance that a reader hands out, zero for all; at most the
+    /// deadline. A reliable reader hands out the newest of those in between when the time is over.
+    pub time_based_filter: Duration,
     /// A hint how long a sample may be held back to be sent with others.
     pub latency_budget: Lease,
     /// How a writer's death is noticed.
     pub liveliness: Liveliness,
-    /// How long a sample is of use.
+    /// How long a sample of a writer is of use. The writer forgets older ones; a reader does not hand out what arrived
+    /// longer ago. Both count by their own monotonic clock, the reader from the arrival: the source time is of another
+    /// machine's wall clock, and a step of either clock would expire everything, or nothing. The price is the time
+    /// that a sample was under way.
     pub lifespan: Lease,
     /// Whether several writers may update an instance.
     pub ownership: Ownership,
-    /// The strength of an exclusive owner; the highest wins.
+    /// The strength of an exclusive owner; the highest wins, and of equal ones the lowest GUID.
     pub ownership_strength: i32,
     /// The order of samples of several writers.
     pub destination_order: DestinationOrder,
+    /// How urgent a writer's samples are, as a differentiated services code point (0 to 63); other values are announced
+    /// and not used.
+    pub transport_priority: i32,
+    /// Whether a writer disposes of the instances that it unregisters, and of all when it is deleted. DDS says yes
+    /// unless told otherwise; here the default is no, so that a successor may take an instance over.
+    pub autodispose_unregistered_instances: bool,
     /// How sets of changes are shown together.
     pub presentation: Presentation,
     /// The partitions; none is the partition with the empty name.
@@ -153,12 +166,15 @@ impl Default for Qos {
             history: History::KeepLast(1),
             resource_limits: ResourceLimits::default(),
             deadline: Lease::Infinite,
+            time_based_filter: Duration::ZERO,
             latency_budget: Lease::Finite(Duration::ZERO),
             liveliness: Liveliness { kind: LivelinessKind::Automatic, lease: Lease::Infinite },
             lifespan: Lease::Infinite,
             ownership: Ownership::Shared,
             ownership_strength: 0,
             destination_order: DestinationOrder::ByReception,
+            transport_priority: 0,
+            autodispose_unregistered_instances: false,
             presentation: Presentation {
                 scope: PresentationScope::Instance,
                 coherent: false,

@@ -331,6 +331,15 @@ fn happening_in(event: &ParticipantEvent, names: &mut BTreeMap<GuidPrefix, Strin
             let names: Vec<_> = policies.iter().map(|policy| policy.name()).collect();
             (Severity::Warning, format!("{remote} is kept apart by its {}", names.join(", ")))
         }
+        ParticipantEvent::DeadlineMissed { local, total, .. } => {
+            (Severity::Warning, format!("samples of our endpoint {local} are late, {total} periods so far"))
+        }
+        ParticipantEvent::SampleRejected { remote, total, .. } => {
+            (Severity::Warning, format!("samples of {remote} were refused, {total} so far"))
+        }
+        ParticipantEvent::SamplesLost { local, total } => {
+            (Severity::Warning, format!("our subscriber {local} has lost {total} samples so far"))
+        }
         ParticipantEvent::InconsistentType { remote, type_name, .. } => {
             (Severity::Warning, format!("{remote} uses the topic with another type, {type_name}"))
         }

@@ -1,11 +1,10 @@
 //! The remote endpoints of one kind, by identity and by topic, stored so that thousands of them cost little.
 //!
-//! Most endpoints of a domain have few topics, types and QoS among them and the address of their participant, so a
-//! description is shared by all that have it, and an address is kept only where it differs.
+//! Most endpoints of a domain have few topics, types and QoS among them and the address of their participant, so names
+//! and QoS are shared and an address is kept only where it differs.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::data::EndpointData;
@@ -15,17 +14,11 @@ use crate::{EntityId, Guid, GuidPrefix, Locator};
 /// What is known of a remote endpoint.
 #[derive(Clone, Debug)]
 pub struct RemoteEndpoint {
-    description: Arc<Description>,
+    topic: Arc<str>,
+    type_name: Arc<str>,
+    qos: Arc<Qos>,
     /// Where it is reached, when that is not its participant's default.
     pub(crate) address: Option<Box<OwnAddress>>,
-}
-
-/// What endpoints have in common.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Description {
-    topic: String,
-    type_name: String,
-    qos: Qos,
 }
 
 /// An endpoint's own address.
@@ -38,17 +31,22 @@ pub(crate) struct OwnAddress {
 impl RemoteEndpoint {
     /// Its topic.
     pub fn topic(&self) -> &str {
-        &self.description.topic
+        &self.topic
     }
 
     /// The name of its type.
     pub fn type_name(&self) -> &str {
-        &self.description.type_name
+        &self.type_name
     }
 
     /// Its quality of service.
     pub fn qos(&self) -> &Qos {
-        &self.description.qos
+        &self.qos
+    }
+
+    /// Its quality of service, to be kept.
+    pub(crate) fn shared_qos(&self) -> Arc<Qos> {
+        Arc::clone(&self.qos)
     }
 }
 
@@ -56,7 +54,7 @@ impl RemoteEndpoint {
 #[derive(Debug, Default)]
 pub(crate) struct RemoteEndpoints {
     by_guid: BTreeMap<Guid, RemoteEndpoint>,
-    by_topic: BTreeMap<String, BTreeSet<Guid>>,
+    by_topic: BTreeMap<Arc<str>, BTreeSet<Guid>>,
 }
 
 impl RemoteEndpoints {
@@ -88,63 +86,67 @@ impl RemoteEndpoints {
     }
 
     /// Adds an endpoint; one that was known is replaced.
-    pub(crate) fn insert(
-        &mut self,
-        known: &mut Descriptions,
-        data: &EndpointData,
-        address: Option<OwnAddress>,
-    ) {
-        self.remove(known, data.guid);
-        match self.by_topic.get_mut(&data.topic) {
-            Some(guids) => {
-                guids.insert(data.guid);
-            }
-            None => {
-                self.by_topic.insert(data.topic.clone(), BTreeSet::from([data.guid]));
-            }
-        }
-        let endpoint = RemoteEndpoint { description: known.share(data), address: address.map(Box::new) };
-        self.by_guid.insert(data.guid, endpoint);
+    pub(crate) fn insert(&mut self, names: &mut Names, data: &EndpointData, address: Option<OwnAddress>) {
+        self.remove(names, data.guid);
+        let topic = names.share(&data.topic);
+        self.by_topic.entry(Arc::clone(&topic)).or_default().insert(data.guid);
+        let (type_name, qos) = (names.share(&data.type_name), names.share_qos(&data.qos));
+        let address = address.map(Box::new);
+        self.by_guid.insert(data.guid, RemoteEndpoint { topic, type_name, qos, address });
     }
 
     /// Forgets an endpoint; returns what was known of it.
-    pub(crate) fn remove(&mut self, known: &mut Descriptions, guid: Guid) -> Option<RemoteEndpoint> {
+    pub(crate) fn remove(&mut self, names: &mut Names, guid: Guid) -> Option<RemoteEndpoint> {
         let endpoint = self.by_guid.remove(&guid)?;
-        if let Some(others) = self.by_topic.get_mut(endpoint.topic()) {
+        if let Some(others) = self.by_topic.get_mut(&endpoint.topic) {
             others.remove(&guid);
             if others.is_empty() {
-                self.by_topic.remove(endpoint.topic());
+                self.by_topic.remove(&endpoint.topic);
             }
         }
-        known.release(&endpoint);
+        names.release(&endpoint);
         Some(endpoint)
     }
 }
 
-/// The descriptions in use, each once.
+/// Names and QoS in use, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Descriptions(BTreeSet<Arc<Description>>);
+pub(crate) struct Names {
+    texts: BTreeSet<Arc<str>>,
+    profiles: BTreeSet<Arc<Qos>>,
+}
 
-impl Descriptions {
-    fn share(&mut self, data: &EndpointData) -> Arc<Description> {
-        let description = Description {
-            topic: data.topic.clone(),
-            type_name: data.type_name.clone(),
-            qos: data.qos.clone(),
-        };
-        if let Some(known) = self.0.get(&description) {
+impl Names {
+    fn share(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);
         }
-        let new = Arc::new(description);
-        self.0.insert(Arc::clone(&new));
+        let new: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&new));
+        new
+    }
+
+    fn share_qos(&mut self, qos: &Qos) -> Arc<Qos> {
+        if let Some(known) = self.profiles.get(qos) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(qos.clone());
+        self.profiles.insert(Arc::clone(&new));
         new
     }
 
     /// Forgets what only this endpoint, which is being removed, still uses.
     fn release(&mut self, endpoint: &RemoteEndpoint) {
         const LAST: usize = 2;
-        if Arc::strong_count(&endpoint.description) <= LAST {
-            self.0.remove(&endpoint.description);
+        // A topic may bear the name of its type.
+        let same = usize::from(Arc::ptr_eq(&endpoint.topic, &endpoint.type_name));
+        for text in [&endpoint.topic, &endpoint.type_name] {
+            if Arc::strong_count(text) <= LAST + same {
+                self.texts.remove(text);
+            }
+        }
+        if Arc::strong_count(&endpoint.qos) <= LAST {
+            self.profiles.remove(&endpoint.qos);
         }
     }
 }
@@ -171,13 +173,13 @@ mod tests {
     /// forgotten with the last of them.
     #[test]
     fn endpoints_are_found_and_forgotten() {
-        let (mut names, mut endpoints) = (Descriptions::default(), RemoteEndpoints::default());
+        let (mut names, mut endpoints) = (Names::default(), RemoteEndpoints::default());
         for host in 1..=3 {
             for key in 0..4 {
                 endpoints.insert(&mut names, &endpoint(host, key, &format!("t{key}")), None);
             }
         }
-        assert_eq!((endpoints.len(), names.0.len()), (12, 4));
+        assert_eq!((endpoints.len(), names.texts.len(), names.profiles.len()), (12, 5, 1));
         assert_eq!(endpoints.of_topic("t1").count(), 3);
         assert_eq!(endpoints.of_participant(GuidPrefix([2; 12])).count(), 4);
         endpoints.insert(&mut names, &endpoint(2, 1, "T"), None);
@@ -189,6 +191,6 @@ mod tests {
             );
         }
         assert_eq!((endpoints.len(), endpoints.by_topic.len()), (0, 0));
-        assert!(names.0.is_empty());
+        assert_eq!((names.texts.len(), names.profiles.len()), (0, 0));
     }
 }

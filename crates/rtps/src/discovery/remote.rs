@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::data::{EndpointData, ParticipantData};
-use super::endpoints::{Descriptions, OwnAddress, RemoteEndpoint, RemoteEndpoints};
+use super::endpoints::{Names, OwnAddress, RemoteEndpoint, RemoteEndpoints};
 use crate::guard::Guard;
 use crate::{Guid, GuidPrefix, Lease, Limits, Locator};
 
@@ -67,7 +67,7 @@ pub(crate) struct RemoteTable {
     pub(crate) participants: BTreeMap<GuidPrefix, RemoteParticipant>,
     writers: RemoteEndpoints,
     readers: RemoteEndpoints,
-    descriptions: Descriptions,
+    names: Names,
     /// Those that have only announced themselves, the oldest first.
     unconfirmed: BTreeSet<(Instant, GuidPrefix)>,
     /// Never later than the next expiry.
@@ -80,7 +80,7 @@ impl Default for RemoteTable {
             participants: BTreeMap::new(),
             writers: RemoteEndpoints::default(),
             readers: RemoteEndpoints::default(),
-            descriptions: Descriptions::default(),
+            names: Names::default(),
             unconfirmed: BTreeSet::new(),
             next_expiry: Instant::MAX,
         }
@@ -199,13 +199,13 @@ impl RemoteTable {
             remote.endpoints += 1;
         }
         let endpoints = if data.guid.entity.is_writer() { &mut self.writers } else { &mut self.readers };
-        endpoints.insert(&mut self.descriptions, data, address);
+        endpoints.insert(&mut self.names, data, address);
     }
 
     /// Forgets an endpoint; returns what was known of it.
     pub(crate) fn forget(&mut self, guid: Guid) -> Option<RemoteEndpoint> {
         let endpoints = if guid.entity.is_writer() { &mut self.writers } else { &mut self.readers };
-        let endpoint = endpoints.remove(&mut self.descriptions, guid)?;
+        let endpoint = endpoints.remove(&mut self.names, guid)?;
         if let Some(remote) = self.participants.get_mut(&guid.prefix) {
             remote.endpoints = remote.endpoints.saturating_sub(1);
         }

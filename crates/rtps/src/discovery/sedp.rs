@@ -349,7 +349,7 @@ impl Participant {
         match verdict {
             Verdict::Match => {
                 let to = self.address_of(guid, data).unicast;
-                let (qos, vendor) = (data.qos().clone(), self.vendor_of(guid.prefix));
+                let (qos, vendor) = (data.shared_qos(), self.vendor_of(guid.prefix));
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(reader) = self.readers.get_mut(&entity) else { return };
                 // That our own automatic writers are alive needs no proof.
@@ -386,7 +386,7 @@ impl Participant {
         let verdict = self.judge((entity, &writer.type_name), (guid, data), &writer.qos, data.qos());
         match verdict {
             Verdict::Match => {
-                let (to, qos) = (self.address_of(guid, data), data.qos().clone());
+                let (to, qos) = (self.address_of(guid, data), data.shared_qos());
                 let mut cx: Context<'_> = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&entity) else { return };
                 if was_matched && writer.readdress_reader(guid, to.clone(), &qos) {
@@ -437,8 +437,14 @@ impl Participant {
             }
         }
         self.liveliness.unwatch(guid, entity);
-        if self.readers.get_mut(&entity).is_some_and(|reader| reader.unmatch_writer(guid)) {
+        let Some(reader) = self.readers.get_mut(&entity) else { return };
+        let was_matched = reader.unmatch_writer(guid);
+        let has_news = reader.take_news();
+        if was_matched {
             self.tell(Event::Unmatched { local: entity, remote: guid });
+        }
+        if has_news {
+            self.tell(Event::SamplesAvailable(entity));
         }
     }
 

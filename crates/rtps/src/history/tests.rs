@@ -6,6 +6,8 @@ use crate::{EntityId, GuidPrefix};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
+const NOW: Instant = Instant::ZERO;
+
 fn key(instance: u8) -> Option<KeyHash> {
     (instance > 0).then_some(KeyHash([instance; 16]))
 }
@@ -55,7 +57,7 @@ proptest! {
                 Use::Push { instance, is_end } => {
                     last = last.next();
                     let status = StatusInfo { disposed: is_end, unregistered: false };
-                    history.push(last, key(instance), status, None, &[instance]);
+                    history.push(NOW, last, key(instance), status, None, &[instance]);
                     pushed.entry(key(instance)).or_default().push(last);
                     ended.insert(key(instance), is_end);
                 }
@@ -122,7 +124,7 @@ proptest! {
         let mut reader = ReaderHistory::new(&keep_all(max), &Limits::default());
         for number in 1..=u64::from(max) {
             prop_assert_eq!(writer.check(None), Ok(()));
-            writer.push(SequenceNumber(number), None, StatusInfo::default(), None, &[]);
+            writer.push(NOW, SequenceNumber(number), None, StatusInfo::default(), None, &[]);
             prop_assert!(matches!(reader.push(sample(number, None)), Ok(false)));
         }
         for number in 0..more {
@@ -147,6 +149,8 @@ fn sample(number: u64, instance: Option<KeyHash>) -> RawSample {
         status: StatusInfo::default(),
         from: Locator::IN_PROCESS,
         payload: Vec::new(),
+        expires_at: None,
+        then: StatusInfo::default(),
     }
 }
 
@@ -157,13 +161,20 @@ fn instances_are_bounded() {
     let mut writer = WriterHistory::new(&keep_last(1), &limits);
     let mut reader = ReaderHistory::new(&keep_last(1), &limits);
     for instance in [1, 2] {
-        writer.push(SequenceNumber(u64::from(instance)), key(instance), StatusInfo::default(), None, &[]);
+        writer.push(
+            NOW,
+            SequenceNumber(u64::from(instance)),
+            key(instance),
+            StatusInfo::default(),
+            None,
+            &[],
+        );
         assert!(reader.push(sample(u64::from(instance), key(instance))).is_ok());
     }
     assert_eq!((writer.check(key(1)), writer.check(key(3))), (Ok(()), Err(Refused::Instances)));
     assert!(matches!(reader.push(sample(3, key(3))), Err((Refused::Instances, _))));
     let end = StatusInfo { disposed: true, unregistered: true };
-    writer.push(SequenceNumber(3), key(1), end, None, &[]);
+    writer.push(NOW, SequenceNumber(3), key(1), end, None, &[]);
     writer.prune_ended(SequenceNumber(2));
     assert_eq!(writer.check(key(3)), Err(Refused::Instances), "its end is not acknowledged yet");
     writer.prune_ended(SequenceNumber(3));

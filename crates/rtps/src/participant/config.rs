@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 #[cfg(doc)]
 use crate::Event;
@@ -101,6 +102,19 @@ pub enum CreateEndpointError {
         topic: String,
         /// Its length.
         octets: usize,
+    },
+    /// A reader whose time-based filter lets fewer samples pass than its deadline asks for.
+    #[error(
+        "the reader on topic {topic:?} takes a sample every {separation:?} at most and wants one every {deadline:?}: \
+         choose a time-based filter of at most the deadline"
+    )]
+    Inconsistent {
+        /// Its topic.
+        topic: String,
+        /// Its time-based filter.
+        separation: Duration,
+        /// Its deadline.
+        deadline: Duration,
     },
     /// All 2^24 entity keys have been used.
     #[error("this participant has made 2^24 endpoints: make a new participant")]

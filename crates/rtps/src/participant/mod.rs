@@ -42,6 +42,7 @@
 //! ```
 
 mod config;
+mod deletion;
 mod receive;
 
 pub use config::{
@@ -64,8 +65,8 @@ use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::Writer;
 use crate::{
-    EntityId, Guid, GuidPrefix, Locator, MachineAddress, SequenceNumber, Statistics, VENDOR_STILLWATT,
-    VendorId,
+    EndpointStatus, EntityId, Guid, GuidPrefix, Lease, Locator, MachineAddress, SequenceNumber, Statistics,
+    VENDOR_STILLWATT, VendorId,
 };
 
 /// A DDS participant: see the module text for how to drive it.
@@ -109,7 +110,9 @@ macro_rules! context {
             timing: &$self.config.timing,
             reach: &$self.config.reach,
             fragment_size: $self.config.fragment_size.clamp(1, FRAGMENT_SIZE_MAX),
+            priority: 0,
             outbox: &mut $self.outbox,
+            events: &mut $self.events,
             statistics: &mut $self.statistics,
         }
     };
@@ -187,9 +190,24 @@ impl Participant {
         self.readers.get(&reader).map_or(0, Reader::lost)
     }
 
-    /// Samples that a reader's filter did not let pass.
+    /// Samples that a reader's filter or QoS did not let pass.
     pub fn filtered(&self, reader: EntityId) -> u64 {
         self.readers.get(&reader).map_or(0, Reader::filtered)
+    }
+
+    /// What a local writer or reader has counted; `None` when there is no such endpoint.
+    pub fn status(&self, local: EntityId) -> Option<&EndpointStatus> {
+        match (self.writers.get(&local), self.readers.get(&local)) {
+            (Some(writer), _) => Some(&writer.status),
+            (None, reader) => reader.map(Reader::status),
+        }
+    }
+
+    fn status_mut(&mut self, local: EntityId) -> Option<&mut EndpointStatus> {
+        match (self.writers.get_mut(&local), self.readers.get_mut(&local)) {
+            (Some(writer), _) => Some(&mut writer.status),
+            (None, reader) => reader.map(Reader::status_mut),
+        }
     }
 
     /// Samples in a writer's or reader's history.
@@ -231,13 +249,19 @@ impl Participant {
     /// Makes a reader and announces it. `key_hasher` is needed for a keyed topic.
     ///
     /// # Errors
-    /// When a name or the partitions cannot be announced, or no entity key is left.
+    /// When a name or the partitions cannot be announced, the QoS contradicts itself, or no entity key is left.
     pub fn create_reader(
         &mut self,
         now: Instant,
         config: EndpointConfig,
         key_hasher: Option<KeyHasher>,
     ) -> Result<EntityId, CreateEndpointError> {
+        if let Lease::Finite(deadline) = config.qos.deadline
+            && config.qos.time_based_filter > deadline
+        {
+            let (topic, separation) = (config.topic, config.qos.time_based_filter);
+            return Err(CreateEndpointError::Inconsistent { topic, separation, deadline });
+        }
         let entity = EntityId::user_reader(self.next_key(&config)?, config.is_keyed);
         let hasher = key_hasher.filter(|_| config.is_keyed);
         let limits = &self.config.limits;
@@ -271,39 +295,6 @@ impl Participant {
         Ok(key)
     }
 
-    /// Removes a writer and tells its peers.
-    pub fn delete_writer(&mut self, now: Instant, writer: EntityId) {
-        self.flush(now, writer);
-        if !writer.is_builtin() && self.writers.remove(&writer).is_some() {
-            self.events.forget(writer);
-            self.liveliness.withdraw(writer);
-            self.retract_writer(now, writer);
-            self.forget_own(writer);
-        }
-    }
-
-    /// Removes a reader and tells its peers.
-    pub fn delete_reader(&mut self, now: Instant, reader: EntityId) {
-        if !reader.is_builtin() && self.readers.remove(&reader).is_some() {
-            self.events.forget(reader);
-            for route in self.routes.values_mut() {
-                route.retain(|entity| *entity != reader);
-            }
-            self.routes.retain(|_, route| !route.is_empty());
-            self.retract_reader(now, reader);
-            self.forget_own(reader);
-        }
-    }
-
-    /// Takes a deleted endpoint off its topic.
-    fn forget_own(&mut self, entity: EntityId) {
-        self.topics.retain(|_, own| {
-            own.writers.retain(|writer| *writer != entity);
-            own.readers.retain(|reader| *reader != entity);
-            !own.writers.is_empty() || !own.readers.is_empty()
-        });
-    }
-
     /// Writes a sample: sends it to every matched reader and keeps it as long as the writer's QoS asks.
     ///
     /// # Errors
@@ -319,8 +310,10 @@ impl Participant {
             return Err(WriteError::TooLarge { bytes: sample.payload.len(), max });
         }
         let mut cx = context!(self, now);
-        let endpoint = self.writers.get_mut(&writer).ok_or(WriteError::NoWriter(writer))?;
-        endpoint.check(sample.instance).map_err(|refused| match refused {
+        let endpoint = self.writers.get_mut(&writer).filter(|endpoint| endpoint.closes_at.is_none());
+        let endpoint = endpoint.ok_or(WriteError::NoWriter(writer))?;
+        cx.priority = endpoint.qos.transport_priority;
+        endpoint.check(&cx, sample.instance).map_err(|refused| match refused {
             Refused::Full => WriteError::Full,
             Refused::Instances => WriteError::Instances,
         })?;
@@ -354,6 +347,7 @@ impl Participant {
     pub fn flush(&mut self, now: Instant, writer: EntityId) {
         let mut cx = context!(self, now);
         if let Some(writer) = self.writers.get_mut(&writer) {
+            cx.priority = writer.qos.transport_priority;
             writer.flush(&mut cx);
         }
     }
@@ -361,7 +355,11 @@ impl Participant {
     /// Takes the oldest sample that a reader has. Give its buffer back with [`Participant::recycle_sample`].
     pub fn take(&mut self, now: Instant, reader: EntityId) -> Option<RawSample> {
         let mut cx = context!(self, now);
-        self.readers.get_mut(&reader)?.take(&mut cx)
+        let reader = self.readers.get_mut(&reader)?;
+        let sample = reader.take(&mut cx);
+        let deadline = reader.policy_deadline();
+        self.note_deadline(deadline);
+        sample
     }
 
     /// Takes a sample's buffer back, so that steady traffic allocates nothing.
@@ -381,12 +379,18 @@ impl Participant {
         self.announce_when_due(now);
         self.expire_participants(now);
         self.handle_liveliness_timeout(now);
+        self.finish_deletions(now);
         let mut cx = context!(self, now);
         for writer in self.writers.values_mut() {
+            cx.priority = writer.qos.transport_priority;
             writer.handle_timeout(&mut cx);
         }
+        cx.priority = 0;
         for reader in self.readers.values_mut() {
             reader.handle_timeout(&mut cx);
+            if reader.take_news() && !reader.entity.is_builtin() {
+                cx.tell(Event::SamplesAvailable(reader.entity));
+            }
         }
         self.deadline = self.earliest_deadline();
     }
@@ -427,6 +431,19 @@ impl Participant {
     // Shared by the discovery modules.
 
     pub(crate) fn tell(&mut self, event: Event) {
+        match &event {
+            Event::IncompatibleQos { local, policies, .. } => {
+                if let Some(status) = self.status_mut(*local) {
+                    status.note_incompatible(policies);
+                }
+            }
+            Event::InconsistentType { local, .. } => {
+                if let Some(status) = self.status_mut(*local) {
+                    status.inconsistent_type += 1;
+                }
+            }
+            _ => {}
+        }
         let dropped = self.events.push(event, self.config.limits.events_max);
         self.statistics.events_dropped += u64::from(dropped);
     }

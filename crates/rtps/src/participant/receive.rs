@@ -157,15 +157,16 @@ impl Participant {
                 Submessage::Gap(gap) => endpoint.handle_gap(&mut cx, writer, gap),
                 _ => {}
             }
+            if let Some(at) = endpoint.policy_deadline() {
+                self.deadline = self.deadline.min(at);
+            }
             if endpoint.take_news() {
                 if *entity == EntityId::PARTICIPANT_MESSAGE_READER {
                     is_message = true;
                 } else if entity.is_builtin() {
                     discovered = true;
                 } else {
-                    let event = Event::SamplesAvailable(*entity);
-                    let dropped = self.events.push(event, self.config.limits.events_max);
-                    cx.statistics.events_dropped += u64::from(dropped);
+                    cx.tell(Event::SamplesAvailable(*entity));
                 }
             }
         }

@@ -7,6 +7,8 @@
 
 mod backlog;
 mod inbox;
+mod instances;
+mod ownership;
 mod proxy;
 
 use alloc::collections::BTreeMap;
@@ -27,7 +29,10 @@ use crate::message::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, Payload, Sta
 use crate::outbox::Context;
 use crate::parameter::ParameterList;
 use crate::qos::{Durability, Qos, Reliability};
-use crate::{EntityId, Guid, Limits, Locator, SequenceNumber, VENDOR_STILLWATT, VendorId, WireTime};
+use crate::{
+    EndpointStatus, EntityId, Guid, Limits, Locator, RejectReason, SequenceNumber, VENDOR_STILLWATT,
+    VendorId, WireTime,
+};
 
 /// Computes the instance key of a serialized sample (`false`) or serialized key (`true`).
 #[derive(Clone)]
@@ -71,7 +76,7 @@ impl Reader {
         key_hasher: Option<KeyHasher>,
         limits: &Limits,
     ) -> Self {
-        let inbox = Inbox::new(&qos, limits, !entity.is_builtin());
+        let inbox = Inbox::new(entity, &qos, key_hasher.is_some(), limits);
         Self { entity, topic, type_name, qos, key_hasher, inbox, writers: BTreeMap::new() }
     }
 
@@ -85,7 +90,22 @@ impl Reader {
 
     /// When [`Reader::handle_timeout`] has work.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.writers.values().filter_map(|writer| writer.knock_at).min()
+        let knock_at = self.writers.values().filter_map(|writer| writer.knock_at).min();
+        [knock_at, self.inbox.deadline()].into_iter().flatten().min()
+    }
+
+    /// When its QoS has work, which every sample may change; costs no more than a look.
+    pub(crate) fn policy_deadline(&self) -> Option<Instant> {
+        self.inbox.deadline()
+    }
+
+    /// What it has counted.
+    pub(crate) fn status(&self) -> &EndpointStatus {
+        &self.inbox.status
+    }
+
+    pub(crate) fn status_mut(&mut self) -> &mut EndpointStatus {
+        &mut self.inbox.status
     }
 
     /// Samples waiting, for introspection.
@@ -95,12 +115,12 @@ impl Reader {
 
     /// Samples that will never come, for the application's status.
     pub(crate) fn lost(&self) -> u64 {
-        self.inbox.lost
+        self.inbox.status.samples_lost
     }
 
     /// Samples that its filter did not let pass.
     pub(crate) fn filtered(&self) -> u64 {
-        self.inbox.filtered
+        self.inbox.status.samples_filtered
     }
 
     /// See [`crate::Participant::set_filter`].
@@ -120,7 +140,7 @@ impl Reader {
 
     /// Takes the oldest sample; what a full history kept waiting moves up, and its writers are told.
     pub(crate) fn take(&mut self, cx: &mut Context<'_>) -> Option<RawSample> {
-        let sample = self.inbox.take();
+        let sample = self.inbox.take(cx);
         if self.inbox.is_stalled {
             self.resume(cx);
         }
@@ -128,10 +148,11 @@ impl Reader {
     }
 
     fn resume(&mut self, cx: &mut Context<'_>) {
+        self.inbox.is_stalled = false;
         for proxy in self.writers.values_mut() {
             drain(proxy, &mut self.inbox, cx);
         }
-        self.inbox.is_stalled = self.inbox.is_full();
+        self.inbox.is_stalled |= self.inbox.is_full();
         if !self.inbox.is_stalled {
             self.writers.values_mut().filter(|proxy| proxy.reliable).for_each(|proxy| proxy.acknowledge(cx));
         }
@@ -152,6 +173,8 @@ impl Reader {
         if proxy.reliable && self.entity != EntityId::PARTICIPANT_MESSAGE_READER {
             proxy.knock(cx);
         }
+        proxy.lifespan = qos.lifespan;
+        self.inbox.note_writer(guid, qos.ownership_strength);
         self.writers.insert(guid, proxy);
     }
 
@@ -171,18 +194,25 @@ impl Reader {
             return false;
         }
         proxy.readdress(locators);
+        proxy.lifespan = qos.lifespan;
+        self.inbox.note_writer(guid, qos.ownership_strength);
         true
     }
 
-    /// Notes whether a matched writer keeps its liveliness lease.
+    /// Notes whether a matched writer keeps its liveliness lease. One that does not owns nothing, and
+    /// instances without another writer end; what it writes next makes it their writer again.
     pub(crate) fn note_alive(&mut self, guid: Guid, is_alive: bool) {
         if let Some(proxy) = self.writers.get_mut(&guid) {
             proxy.is_alive = is_alive;
+            if !is_alive {
+                self.inbox.release_writer(guid);
+            }
         }
     }
 
-    /// Stops receiving from a remote writer; true when it was matched.
+    /// Stops receiving from a remote writer; true when it was matched. Instances without another writer end.
     pub(crate) fn unmatch_writer(&mut self, guid: Guid) -> bool {
+        self.inbox.forget_writer(guid);
         self.writers.remove(&guid).is_some()
     }
 
@@ -193,8 +223,14 @@ impl Reader {
         }
     }
 
-    /// Knocks again where nobody answered.
+    /// Knocks again where nobody answered, and does what the QoS asks for at this time.
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        if self.inbox.deadline().is_some_and(|at| at <= cx.now) {
+            self.inbox.handle_timeout(cx);
+            if self.inbox.is_stalled {
+                self.resume(cx);
+            }
+        }
         for proxy in self.writers.values_mut() {
             if proxy.knock_at.is_some_and(|at| at <= cx.now) {
                 proxy.knock(cx);
@@ -225,7 +261,7 @@ impl Reader {
             return;
         }
         if frag.sample_size as usize > cx.limits.sample_bytes_max {
-            cx.statistics.samples_rejected += 1;
+            self.inbox.reject(cx, origin.writer, RejectReason::TooLarge);
             return;
         }
         if !admit_partial(proxy, &mut self.inbox, cx, frag.sequence)
@@ -274,22 +310,23 @@ impl Reader {
         if is_key && !status.unregistered {
             status.disposed = true;
         }
-        if !is_key {
-            status = StatusInfo::default();
-        }
+        // A value that ends its instance is handed over first.
+        let then = if is_key { StatusInfo::default() } else { core::mem::take(&mut status) };
         let instance = self.key_hasher.as_ref().and_then(|hasher| {
             inline.and_then(ParameterList::key_hash).map(KeyHash).or_else(|| (hasher.0)(&payload, is_key))
         });
         if self.key_hasher.is_some() && instance.is_none() {
             // Neither a sample nor a key of our type: it belongs to no instance and may not displace one.
-            cx.statistics.samples_rejected += 1;
+            self.inbox.reject(cx, origin.writer, RejectReason::NoKey);
             self.inbox.give(payload);
             self.reject(cx, origin.writer, sequence);
             return;
         }
         let (Origin { writer, timestamp, from }, early_max) = (origin, cx.limits.reorder_max);
-        let sample = RawSample { writer, sequence, timestamp, instance, status, from, payload };
         let Some(proxy) = self.writers.get_mut(&writer) else { return };
+        let expires_at = proxy.expires_at(cx.now).filter(|_| !is_key);
+        let sample =
+            RawSample { writer, sequence, timestamp, instance, status, from, payload, expires_at, then };
         if !proxy.reliable {
             deliver_best_effort(proxy, &mut self.inbox, cx, sample);
         } else if proxy.is_synchronised && sequence == proxy.next {
@@ -453,8 +490,11 @@ fn deliver_best_effort(proxy: &mut WriterProxy, inbox: &mut Inbox, cx: &mut Cont
     give_up_below(proxy, inbox, cx, sample.sequence);
     proxy.advance(sample.sequence.next());
     if let Err(refused) = inbox.deliver(cx, sample) {
+        inbox.reject(cx, refused.writer, RejectReason::Samples);
         inbox.lose(cx, 1);
         inbox.give(refused.payload);
+        // Nothing waits for room.
+        inbox.is_stalled = false;
     }
 }
 

@@ -6,7 +6,7 @@ use units::Instant;
 use super::backlog::Backlog;
 use crate::message::{AckNack, Heartbeat, MessageWriter, NackFrag};
 use crate::outbox::Context;
-use crate::{EntityId, FragmentNumber, Guid, Locator, SequenceNumber, SequenceNumberSet, VendorId};
+use crate::{EntityId, FragmentNumber, Guid, Lease, Locator, SequenceNumber, SequenceNumberSet, VendorId};
 
 /// A matched remote writer.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct WriterProxy {
     /// Everything before has been delivered or given up; zero before the first best-effort sample.
     pub(super) next: SequenceNumber,
     pub(super) backlog: Backlog,
+    /// How long its samples are of use.
+    pub(super) lifespan: Lease,
     pub(super) heartbeat_count: Option<u32>,
     pub(super) heartbeat_frag_count: Option<u32>,
     count: u32,
@@ -70,6 +72,7 @@ impl WriterProxy {
             is_synchronised: !reliable,
             next: SequenceNumber::ZERO,
             backlog: Backlog::default(),
+            lifespan: Lease::Infinite,
             heartbeat_count: None,
             heartbeat_frag_count: None,
             count: 0,
@@ -77,6 +80,14 @@ impl WriterProxy {
             knock_at: None,
             knocked_at: now,
             knocks: 0,
+        }
+    }
+
+    /// When a sample that arrives now is of no use any more.
+    pub(super) fn expires_at(&self, now: Instant) -> Option<Instant> {
+        match self.lifespan {
+            Lease::Finite(lifespan) => Some(now.saturating_add(lifespan)),
+            Lease::Infinite => None,
         }
     }
 

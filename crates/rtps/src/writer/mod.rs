@@ -37,11 +37,13 @@ pub(crate) use self::proxy::ReaderAddress;
 use self::proxy::ReaderProxy;
 use self::readers::Readers;
 use crate::cdr::KeyHash;
+use crate::deadline::Deadlines;
+use crate::event::Event;
 use crate::history::{Refused, WriterHistory};
 use crate::message::{Heartbeat, StatusInfo};
 use crate::outbox::Context;
 use crate::qos::{Durability, History, Qos, Reliability};
-use crate::{EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, WireTime};
+use crate::{EndpointStatus, EntityId, Guid, GuidPrefix, Limits, Locator, SequenceNumber, WireTime};
 
 /// One local writer.
 #[derive(Debug)]
@@ -54,6 +56,12 @@ pub(crate) struct Writer {
     last: SequenceNumber,
     readers: Readers,
     out: Outbound,
+    pub(crate) status: EndpointStatus,
+    deadlines: Option<Deadlines>,
+    /// The instances that it has written and not ended, when it disposes of those that it unregisters.
+    registered: Option<BTreeSet<KeyHash>>,
+    /// When it is removed at the latest, after its application has deleted it.
+    pub(crate) closes_at: Option<Instant>,
     multicast_min: Option<usize>,
     /// Other ways to the readers of some participants.
     routes: BTreeMap<GuidPrefix, Locator>,
@@ -74,6 +82,10 @@ impl Writer {
             type_name,
             history: WriterHistory::new(&qos, limits),
             out: Outbound::new(entity, &qos, limits),
+            status: EndpointStatus::default(),
+            deadlines: Deadlines::new(qos.deadline, limits.instances_max),
+            registered: qos.autodispose_unregistered_instances.then(BTreeSet::new),
+            closes_at: None,
             qos,
             last: SequenceNumber::ZERO,
             readers: Readers::default(),
@@ -93,7 +105,11 @@ impl Writer {
     /// When [`Writer::handle_timeout`] has work.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let is_late = (self.out.sent < self.last && self.out.is_open()).then_some(Instant::ZERO);
-        [self.out.heartbeat_at, self.out.send_at(), is_late].into_iter().flatten().min()
+        let due = self.deadlines.as_ref().and_then(Deadlines::next);
+        let closes_at = self.closes_at.map(|at| if self.is_acknowledged() { Instant::ZERO } else { at });
+        let sending = [self.out.heartbeat_at, self.out.send_at(), is_late];
+        let timers = sending.into_iter().chain([due, self.history.expires_at(), closes_at]);
+        timers.flatten().min()
     }
 
     fn is_reliable(&self) -> bool {
@@ -120,7 +136,8 @@ impl Writer {
     }
 
     /// Whether a change of `instance` would be accepted now.
-    pub(crate) fn check(&self, instance: Option<KeyHash>) -> Result<(), Refused> {
+    pub(crate) fn check(&mut self, cx: &Context<'_>, instance: Option<KeyHash>) -> Result<(), Refused> {
+        self.history.expire(cx.now);
         if self.keeps_history() { self.history.check(instance) } else { Ok(()) }
     }
 
@@ -133,14 +150,15 @@ impl Writer {
         &mut self,
         cx: &mut Context<'_>,
         instance: Option<KeyHash>,
-        status: StatusInfo,
+        mut status: StatusInfo,
         timestamp: Option<WireTime>,
         payload: &[u8],
     ) -> SequenceNumber {
+        self.note_instance(cx, instance, &mut status);
         self.last = self.last.next();
         let is_waiting = self.out.sent < self.last.previous();
         if self.keeps_history() {
-            self.history.push(self.last, instance, status, timestamp, payload);
+            self.history.push(cx.now, self.last, instance, status, timestamp, payload);
             if !self.readers.has_reliable() {
                 self.history.prune_ended(self.last);
             }
@@ -153,6 +171,30 @@ impl Writer {
         let kept = self.kept();
         self.out.send(cx, &change, kept);
         self.last
+    }
+
+    /// Keeps the deadline of an instance and the list of those to dispose of; unregistering disposes when it should.
+    fn note_instance(&mut self, cx: &Context<'_>, instance: Option<KeyHash>, status: &mut StatusInfo) {
+        let is_end = status.disposed || status.unregistered;
+        if let Some(deadlines) = &mut self.deadlines {
+            if is_end {
+                deadlines.stop(instance);
+            } else {
+                deadlines.restart(instance, cx.now);
+            }
+        }
+        let (Some(registered), Some(key)) = (&mut self.registered, instance) else { return };
+        status.disposed |= status.unregistered;
+        if status.unregistered {
+            registered.remove(&key);
+        } else if registered.len() < cx.limits.instances_max {
+            registered.insert(key);
+        }
+    }
+
+    /// The instances to dispose of before the writer is deleted.
+    pub(crate) fn take_registered(&mut self) -> BTreeSet<KeyHash> {
+        self.registered.take().unwrap_or_default()
     }
 
     fn kept(&self) -> Kept {
@@ -198,6 +240,7 @@ impl Writer {
     ) {
         self.unmatch_reader(guid);
         self.flush(cx);
+        self.history.expire(cx.now);
         let reliable = self.serves_reliably(qos);
         let wants_past = self.is_durable() && qos.durability >= Durability::TransientLocal;
         let start = match self.history.first() {
@@ -307,8 +350,30 @@ impl Writer {
         self.out.note_acknowledged(lowest);
     }
 
+    /// Counts the instances of which the application owes a sample, and forgets what has expired.
+    fn watch(&mut self, cx: &mut Context<'_>) {
+        let missed = self.deadlines.as_mut().map(|deadlines| deadlines.missed(cx.now)).unwrap_or_default();
+        if let Some((instance, _)) = missed.last().copied() {
+            self.status.deadline_missed += missed.iter().map(|(_, periods)| periods).sum::<u64>();
+            self.status.deadline_missed_last = instance;
+            cx.tell(Event::DeadlineMissed {
+                local: self.entity,
+                instance,
+                total: self.status.deadline_missed,
+            });
+        }
+        if self.history.expires_at().is_some_and(|at| at <= cx.now)
+            && self.history.expire(cx.now)
+            && self.may_block()
+        {
+            // There is room again, although nobody has acknowledged anything.
+            cx.tell(Event::Acknowledged(self.entity));
+        }
+    }
+
     /// Sends the batch when its time has come, and asks the readers that lag for an acknowledgement.
     pub(crate) fn handle_timeout(&mut self, cx: &mut Context<'_>) {
+        self.watch(cx);
         if self.out.send_at().is_some_and(|at| at <= cx.now) {
             self.flush(cx);
         }

@@ -53,7 +53,12 @@ impl Outgoing<'_> {
     }
 
     fn body(&self) -> Payload<'_> {
-        if self.is_key() { Payload::Key(self.payload) } else { Payload::Data(self.payload) }
+        match self.payload {
+            // The key hash among the parameters says which instance ends.
+            [] if self.is_key() => Payload::None,
+            payload if self.is_key() => Payload::Key(payload),
+            payload => Payload::Data(payload),
+        }
     }
 }
 

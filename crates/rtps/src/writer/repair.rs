@@ -50,6 +50,7 @@ impl Writer {
 
     /// Sends again what a reader asks for, or says that it does not exist any more.
     fn repair(&mut self, cx: &mut Context<'_>, guid: Guid, missing: SequenceNumberSet) {
+        self.history.expire(cx.now);
         let Some(proxy) = self.readers.get_mut(guid) else { return };
         // Every answer has its price, but the first sample of a period is always sent: otherwise a credit below the
         // price of a sample would repair nothing, ever.

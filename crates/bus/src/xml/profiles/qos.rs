@@ -52,16 +52,7 @@ pub(super) static QOS: Section<Qos> = Section {
         ("data_sharing", Known::Once(|reader, qos, element| reader.section(qos, element, &DATA_SHARING))),
         ("disablePositiveAcks", Known::Once(|reader, qos, element| reader.section(qos, element, &NO_ACKS))),
         ("disable_heartbeat_piggyback", Known::Unsupported(Shape::Boolean, "heartbeats travel with data")),
-        (
-            "timeBasedFilter",
-            Known::Unsupported(
-                Shape::Group(&Group {
-                    attributes: &[],
-                    children: &[("minimum_separation", Shape::Duration)],
-                }),
-                "readers get every sample",
-            ),
-        ),
+        ("timeBasedFilter", Known::Once(|reader, qos, element| reader.section(qos, element, &FILTER))),
         ("durabilityService", Known::Unsupported(Shape::Group(&SERVICE), "there is no durability service")),
         ("userData", Known::Unsupported(DATA, DATA_WHY)),
         ("topicData", Known::Unsupported(DATA, DATA_WHY)),
@@ -202,6 +193,20 @@ static STRENGTH: Section<Qos> = Section {
         "value",
         Known::Once(|_, qos, element| {
             qos.ownership_strength = element.number()?;
+            Ok(())
+        }),
+    )],
+};
+
+static FILTER: Section<Qos> = Section {
+    attributes: &[],
+    children: &[(
+        "minimum_separation",
+        Known::Once(|_, qos, element| {
+            qos.time_based_filter = match value::duration(element)? {
+                Lease::Finite(separation) => separation,
+                Lease::Infinite => std::time::Duration::MAX,
+            };
             Ok(())
         }),
     )],

@@ -49,6 +49,11 @@ pub(super) fn encode(qos: &Qos, kind: EndpointKind, list: &mut ParameterListWrit
     if kind == EndpointKind::Writer {
         list.time(pid::LIFESPAN, qos.lifespan.to_wire());
         list.u32(pid::OWNERSHIP_STRENGTH, qos.ownership_strength.cast_unsigned());
+        if qos.transport_priority != 0 {
+            list.u32(pid::TRANSPORT_PRIORITY, qos.transport_priority.cast_unsigned());
+        }
+    } else if !qos.time_based_filter.is_zero() {
+        list.time(pid::TIME_BASED_FILTER, Lease::Finite(qos.time_based_filter).to_wire());
     }
     if !qos.partitions.is_empty() {
         list.value(pid::PARTITION, |value| {
@@ -99,6 +104,13 @@ pub(super) fn decode(qos: &mut Qos, id: u16, cursor: &mut Cursor<'_>) -> Parsed<
         pid::DEADLINE => qos.deadline = lease(cursor)?,
         pid::LATENCY_BUDGET => qos.latency_budget = lease(cursor)?,
         pid::LIFESPAN => qos.lifespan = lease(cursor)?,
+        pid::TRANSPORT_PRIORITY => qos.transport_priority = cursor.i32()?,
+        pid::TIME_BASED_FILTER => {
+            qos.time_based_filter = match lease(cursor)? {
+                Lease::Finite(separation) => separation,
+                Lease::Infinite => Duration::MAX,
+            };
+        }
         pid::OWNERSHIP => qos.ownership = one_of(&OWNERSHIPS, cursor)?,
         pid::OWNERSHIP_STRENGTH => qos.ownership_strength = cursor.i32()?,
         pid::DESTINATION_ORDER => qos.destination_order = one_of(&DESTINATION_ORDERS, cursor)?,

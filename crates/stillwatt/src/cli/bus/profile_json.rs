@@ -131,6 +131,7 @@ pub(super) fn qos_json(qos: &Qos) -> Json {
         "history": history_json(qos.history),
         "resource_limits": limits_json(&qos.resource_limits),
         "deadline_seconds": lease(qos.deadline),
+        "time_based_filter_seconds": seconds(qos.time_based_filter),
         "latency_budget_seconds": lease(qos.latency_budget),
         "lifespan_seconds": lease(qos.lifespan),
         "liveliness": liveliness_name(qos.liveliness.kind),
@@ -138,6 +139,8 @@ pub(super) fn qos_json(qos: &Qos) -> Json {
         "ownership": ownership_name(qos.ownership),
         "ownership_strength": qos.ownership_strength,
         "destination_order": order_name(qos.destination_order),
+        "transport_priority": qos.transport_priority,
+        "autodispose_unregistered_instances": qos.autodispose_unregistered_instances,
         "presentation": {
             "scope": scope_name(qos.presentation.scope),
             "coherent": qos.presentation.coherent,
