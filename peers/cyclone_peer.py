@@ -200,11 +200,13 @@ def say(**fields):
 
 
 class Status:
-    """Prints changes of matched endpoints and of incompatible QoS."""
+    """Prints changes of matched endpoints, of incompatible QoS and of missed deadlines."""
 
-    def __init__(self, matched, incompatible, liveliness=None):
+    def __init__(self, matched, incompatible, missed, liveliness=None):
         self.matched = matched
         self.incompatible = incompatible
+        self.missed = missed
+        self.late = 0
         self.liveliness = liveliness
         self.alive = 0
         self.current = 0
@@ -219,6 +221,10 @@ class Status:
         if self.liveliness and self.liveliness().alive_count != self.alive:
             self.alive = self.liveliness().alive_count
             say(alive=self.alive)
+        late = self.missed().total_count
+        if late != self.late:
+            self.late = late
+            say(deadline_missed=late)
         refused = self.incompatible()
         if refused.total_count != self.refused:
             self.refused = refused.total_count
@@ -244,6 +250,14 @@ def endpoint_qos(options):
         policies.append(Policy.DurabilityService(duration(seconds=0), Policy.History.KeepLast(1000), -1, -1, -1))
     if options.lease:
         policies.append(Policy.Liveliness.Automatic(duration(seconds=options.lease)))
+    if options.deadline:
+        policies.append(Policy.Deadline(duration(seconds=options.deadline)))
+    if options.lifespan and options.role == "pub":
+        policies.append(Policy.Lifespan(duration(seconds=options.lifespan)))
+    if options.strength is not None:
+        policies.append(Policy.Ownership.Exclusive)
+        if options.role == "pub":
+            policies.append(Policy.OwnershipStrength(options.strength))
     return Qos(*policies)
 
 
@@ -255,7 +269,11 @@ def group_qos(options):
 def publish(options, participant, topic):
     """Writes the samples; 0, or 3 when nobody matched in time."""
     writer = DataWriter(Publisher(participant, qos=group_qos(options)), topic, qos=endpoint_qos(options))
-    status = Status(writer.get_publication_matched_status, writer.get_offered_incompatible_qos_status)
+    status = Status(
+        writer.get_publication_matched_status,
+        writer.get_offered_incompatible_qos_status,
+        writer.get_offered_deadline_missed_status,
+    )
     if options.durability == "volatile":
         deadline = time.monotonic() + options.timeout
         while status.poll() == 0:
@@ -288,6 +306,7 @@ def subscribe(options, participant, topic):
     status = Status(
         reader.get_subscription_matched_status,
         reader.get_requested_incompatible_qos_status,
+        reader.get_requested_deadline_missed_status,
         reader.get_liveliness_changed_status,
     )
     deadline = time.monotonic() + options.timeout
@@ -331,6 +350,9 @@ def main():
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--lease", type=float, default=0.0, help="liveliness lease in seconds, automatic")
+    parser.add_argument("--deadline", type=float, default=0.0, help="deadline in seconds")
+    parser.add_argument("--lifespan", type=float, default=0.0, help="a publisher's lifespan in seconds")
+    parser.add_argument("--strength", type=int, help="exclusive ownership, a publisher's strength")
     parser.add_argument("--linger", type=float, default=2.0)
     parser.add_argument("--dispose", action="store_true")
     parser.add_argument("--gate", action="store_true")

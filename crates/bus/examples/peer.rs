@@ -96,6 +96,18 @@ impl Options {
             Ok(lease) if !lease.is_zero() => builder.liveliness(LivelinessKind::Automatic, lease),
             _ => builder,
         };
+        let builder = match self.seconds("deadline", 0.0) {
+            Ok(period) if !period.is_zero() => builder.deadline(period),
+            _ => builder,
+        };
+        let builder = match self.seconds("lifespan", 0.0) {
+            Ok(time) if !time.is_zero() => builder.lifespan(time),
+            _ => builder,
+        };
+        let builder = match self.text("strength", "").parse() {
+            Ok(strength) => builder.exclusive_ownership(strength),
+            Err(_) => builder,
+        };
         match self.text("durability", "volatile").as_str() {
             "transient-local" => builder.transient_local(),
             _ => builder,
@@ -124,6 +136,9 @@ fn report_events(participant: &Participant) {
             }
             ParticipantEvent::LivelinessChanged { is_alive, .. } => {
                 println!("{{\"alive\": {}}}", u8::from(is_alive));
+            }
+            ParticipantEvent::DeadlineMissed { total, .. } => {
+                println!("{{\"deadline_missed\": {total}}}");
             }
             _ => {}
         }
