@@ -203,7 +203,8 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
     }
 
     /// How urgent a publisher's samples are, as a differentiated services code point from 0, the default, to 63. Announced
-    /// to peers and handed to the transports.
+    /// to peers; datagrams to one address by UDP over IPv4 carry it. Those to groups, over IPv6, by TCP and within the
+    /// machine do not.
     pub fn transport_priority(mut self, priority: i32) -> Self {
         self.qos.transport_priority = priority;
         self

@@ -141,6 +141,17 @@ fn partial_tls_is_never_clear() {
     assert_eq!(tls.unwrap().ca, PathBuf::new());
 }
 
+/// A reader's time-based filter is honoured, and nothing says that it has no effect.
+#[test]
+fn time_based_filter() {
+    let text = "<profiles xmlns='http://www.eprosima.com'><data_reader profile_name='slow' is_default_profile='true'>\
+                <qos><timeBasedFilter><minimum_separation><sec>2</sec><nanosec>5</nanosec></minimum_separation>\
+                </timeBasedFilter></qos></data_reader></profiles>";
+    let profiles = load(text).unwrap();
+    let separation = profiles.default_reader().unwrap().qos.time_based_filter;
+    assert_eq!((separation, profiles.findings.as_slice()), (Duration::new(2, 5), &[][..]));
+}
+
 /// The transports that need no file are there, and a file's own come first.
 #[test]
 fn built_in_transports() {

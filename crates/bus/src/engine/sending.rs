@@ -25,7 +25,7 @@ impl Engine {
                 continue;
             }
             for to in &first.to {
-                self.send_to(member, to, &first.bytes);
+                self.send_to(member, to, first);
             }
             rest = others;
         }
@@ -54,8 +54,11 @@ impl Engine {
     /// How many datagrams, from the first on, the system can cut out of one: fragments of a sample for one UDP address.
     fn segments(&self, datagrams: &[Datagram]) -> usize {
         let Some(first) = datagrams.first() else { return 0 };
-        let is_alike =
-            |datagram: &&Datagram| datagram.to == first.to && datagram.bytes.len() == first.bytes.len();
+        let is_alike = |datagram: &&Datagram| {
+            datagram.to == first.to
+                && datagram.bytes.len() == first.bytes.len()
+                && datagram.priority == first.priority
+        };
         let alike = datagrams.iter().take(SEGMENTS_MAX).take_while(is_alike).count();
         let is_single = first.to.len() == 1 && first.to.first().is_some_and(UdpSender::takes_segments);
         let fits = UdpSender::segments_of(first.bytes.len());
@@ -64,11 +67,14 @@ impl Engine {
 
     /// False when the system or the network cannot do it.
     fn send_segments(&self, datagrams: &[Datagram]) -> bool {
-        let Some(to) = datagrams.first().and_then(|datagram| datagram.to.first()) else { return false };
-        self.udp.send_segments(to, datagrams.iter().map(|datagram| datagram.bytes.as_slice())).is_ok()
+        let Some(first) = datagrams.first() else { return false };
+        let Some(to) = first.to.first() else { return false };
+        let parts = datagrams.iter().map(|datagram| datagram.bytes.as_slice());
+        self.udp.send_segments(to, parts, first.priority).is_ok()
     }
 
-    fn send_to(self: &Arc<Self>, member: &Member, to: &Locator, bytes: &[u8]) {
+    fn send_to(self: &Arc<Self>, member: &Member, to: &Locator, datagram: &Datagram) {
+        let bytes = datagram.bytes.as_slice();
         if to.kind == LocatorKind::SharedMemory {
             if let Err(error) = self.shared_memory.own.send(to, bytes) {
                 self.note_failure(to, &error);
@@ -90,7 +96,8 @@ impl Engine {
             },
             _ => match (&member.place.interfaces, to.is_multicast()) {
                 (Some(interfaces), true) => self.udp.send_on(interfaces, to, bytes),
-                _ => self.udp.send(to, bytes),
+                (_, false) => self.udp.send_marked(to, bytes, datagram.priority),
+                (None, true) => self.udp.send(to, bytes),
             },
         };
         if let Err(error) = sent {

@@ -160,11 +160,42 @@ mod conformance {
         let pieces: Vec<Vec<u8>> = (0..40).map(|number| vec![number; 1400]).collect();
         assert!(UdpSender::takes_segments(&to) && UdpSender::segments_of(1400) >= 40);
         assert!(!UdpSender::takes_segments(&ELSEWHERE) && UdpSender::segments_of(9000) == 1);
-        sender.send_segments(&to, pieces.iter().map(Vec::as_slice)).unwrap();
+        sender.send_segments(&to, pieces.iter().map(Vec::as_slice), 0).unwrap();
         let mut buffer = vec![0; 65_536];
         for piece in pieces {
             let length = receiver.recv(&mut buffer).unwrap();
             assert!(buffer[..length] == piece);
+        }
+    }
+
+    /// A priority that is a code point is in the header of every datagram, alone or cut out of one call; another is not.
+    #[test]
+    fn udp_priorities() {
+        use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg};
+        use std::os::fd::AsRawFd;
+        #[expect(clippy::disallowed_methods, reason = "the receiving side of the test")]
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (receiver, socket) = (bind(), bind());
+        receiver.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket2::SockRef::from(&receiver).set_recv_tos_v4(true).unwrap();
+        let (_, sender) = bind_user(socket, Multicast::default()).unwrap();
+        let to = Locator::udp_v4([127, 0, 0, 1], receiver.local_addr().unwrap().port());
+        let class = || {
+            let (mut bytes, mut space) = ([0; 2048], nix::cmsg_space!(u8));
+            let mut content = [io::IoSliceMut::new(&mut bytes)];
+            let fd = receiver.as_raw_fd();
+            let got = recvmsg::<SockaddrIn>(fd, &mut content, Some(&mut space), MsgFlags::empty()).unwrap();
+            let class = got.cmsgs().unwrap().find_map(|message| match message {
+                ControlMessageOwned::Ipv4Tos(class) => Some(class),
+                _ => None,
+            });
+            class.unwrap()
+        };
+        for (priority, expected) in [(0, 0), (46, 184), (63, 252), (64, 0), (-1, 0)] {
+            sender.send_marked(&to, &[1], priority).unwrap();
+            let pieces = [[1; 1000], [2; 1000]];
+            sender.send_segments(&to, pieces.iter().map(<[u8; 1000]>::as_slice), priority).unwrap();
+            assert_eq!([class(), class(), class()], [expected; 3], "{priority}");
         }
     }
 

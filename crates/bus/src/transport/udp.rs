@@ -220,6 +220,7 @@ impl UdpSender {
         &self,
         to: &Locator,
         datagrams: impl Iterator<Item = &'a [u8]>,
+        priority: i32,
     ) -> io::Result<()> {
         let Some(SocketAddr::V4(address)) = to.as_udp() else {
             return Err(io::ErrorKind::AddrNotAvailable.into());
@@ -227,7 +228,20 @@ impl UdpSender {
         let content: Vec<IoSlice<'_>> = datagrams.map(IoSlice::new).collect();
         let size = content.first().map_or(0, |first| first.len());
         let size = u16::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let control = [ControlMessage::UdpGsoSegments(&size)];
+        let class = traffic_class(priority);
+        let mark = class.as_ref().map(ControlMessage::Ipv4Tos);
+        let control: Vec<_> = mark.into_iter().chain([ControlMessage::UdpGsoSegments(&size)]).collect();
+        let address = SockaddrIn::from(address);
+        sendmsg(self.socket.as_raw_fd(), &content, &control, MsgFlags::empty(), Some(&address))?;
+        Ok(())
+    }
+
+    /// Sends to one address, marked with a differentiated services code point when `priority` is one besides 0.
+    pub(crate) fn send_marked(&self, to: &Locator, bytes: &[u8], priority: i32) -> io::Result<()> {
+        let (Some(class), Some(SocketAddr::V4(address))) = (traffic_class(priority), to.as_udp()) else {
+            return self.send(to, bytes);
+        };
+        let (content, control) = ([IoSlice::new(bytes)], [ControlMessage::Ipv4Tos(&class)]);
         let address = SockaddrIn::from(address);
         sendmsg(self.socket.as_raw_fd(), &content, &control, MsgFlags::empty(), Some(&address))?;
         Ok(())
@@ -240,6 +254,12 @@ impl UdpSender {
             _ => Err(io::ErrorKind::AddrNotAvailable.into()),
         }
     }
+}
+
+/// The octet of the IP header that stands for a priority: a code point in its upper six bits. None for best effort, and
+/// for what is no code point.
+fn traffic_class(priority: i32) -> Option<u8> {
+    u8::try_from(priority).ok().filter(|point| (1..64).contains(point)).map(|point| point << 2)
 }
 
 impl Transport for UdpSender {
