@@ -135,7 +135,7 @@ pub(crate) fn run(repeats: Option<&str>) -> Outcome {
     });
     command.env("STILLWATT_PEERS_REQUIRED", "1").env("STILLWATT_INTEROP_REPEATS", repeats.to_string());
     let passed = command.status().is_ok_and(|status| status.success());
-    match write_page(repeats) {
+    match write_page(&format!("cargo xtask interop --repeats {repeats}")) {
         Ok(is_green) if is_green && passed => Outcome::Done,
         Ok(_) => Outcome::Failed,
         Err(error) => {
@@ -145,7 +145,19 @@ pub(crate) fn run(repeats: Option<&str>) -> Outcome {
     }
 }
 
-fn write_page(repeats: u32) -> Result<bool, String> {
+/// Writes the table from the runs that `cargo xtask test` has recorded.
+pub(crate) fn write_recorded() -> Outcome {
+    match write_page("cargo xtask test") {
+        Ok(true) => Outcome::Done,
+        Ok(false) => Outcome::Failed,
+        Err(error) => {
+            eprintln!("interop: {error}");
+            Outcome::Failed
+        }
+    }
+}
+
+fn write_page(command: &str) -> Result<bool, String> {
     let file = record_file();
     let lines =
         fs::read_to_string(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
@@ -154,7 +166,7 @@ fn write_page(repeats: u32) -> Result<bool, String> {
     let date = output("date", &["--utc", "+%Y-%m-%d"]);
     let page = format!(
         "# Interoperability\n\n\
-         Written by `cargo xtask interop --repeats {repeats}`; do not edit. Commit {commit}, {date}. Each entry: runs that \
+         Written after `{command}`; do not edit. Commit {commit}, {date}. Each entry: runs that \
          passed of all runs,\nwriter → reader; `–` where the pair does not apply. No run is repeated because it failed.\n\n\
          Peers: Cyclone DDS 11.0.1 (Python wheel), Fast DDS 2.9.1 (Debian 12) and 3.2.3 (wheel `ros-fastdds`), the Fast \
          DDS ones with dynamic\ntypes from XML. What each cell does is in `crates/bus/tests/interop/cell.rs` and \

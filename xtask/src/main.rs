@@ -19,8 +19,8 @@ Usage: cargo xtask COMMAND
 Commands:
   setup         Install what the tests need: Debian packages, a Python environment, the Fast DDS peer
   test [--long] Set up, then run every check and test; prints a summary. --long: live peers 20 times, fuzzers 60 s, 1,000 kills
-  interop [--repeats N]
-                Run the tests with live peers 20 times and write docs/interop.md
+  interop [--repeats N | --recorded]
+                Run the tests with live peers 20 times and write docs/interop.md; --recorded: from the last test run
   fuzz [--seconds N] [TARGET]...
                 Fuzz what reads bytes from outside, each target for 60 s
   tidy [--fix]  Check the project's own rules; --fix rewrites the generated lists of ARCHITECTURE.md
@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         ["test"] => suite::run(suite::Extent::Short),
         ["test", "--long"] => suite::run(suite::Extent::Long),
         ["interop"] => interop::run(None),
+        ["interop", "--recorded"] => interop::write_recorded(),
         ["interop", "--repeats", repeats] => interop::run(Some(repeats)),
         ["fuzz", rest @ ..] => match fuzz::Request::parse(rest) {
             Ok(request) => fuzz::run(&request),
