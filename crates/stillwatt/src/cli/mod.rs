@@ -12,6 +12,7 @@ mod multicast;
 mod node;
 mod quantity;
 mod serve;
+mod sim;
 pub(crate) mod table;
 mod up;
 
@@ -61,6 +62,9 @@ enum Command {
     /// Make the studies of published papers again, with this stack beside what they used
     #[command(subcommand)]
     Lab(crate::lab::LabCommand),
+    /// Run the bus's protocol on a virtual network: thousands of participants, days of churn
+    #[command(subcommand)]
+    Sim(sim::SimCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -99,6 +103,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments, &mut output),
         Command::Node(command) => node::run(&command, &mut output),
         Command::Lab(command) => command.run(&mut output),
+        Command::Sim(command) => sim::run(&command, &mut output),
         Command::Completions { shell } => generated::completions(shell, &mut output),
         Command::Man { directory } => generated::manual(&directory, &mut output),
     }
