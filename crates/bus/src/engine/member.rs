@@ -170,8 +170,9 @@ impl Member {
 
     pub(crate) fn handle_datagram(&self, engine: &Arc<Engine>, from: Locator, bytes: &[u8]) {
         let mut state = self.lock();
-        state.machine.handle_datagram(node::clock::monotonic(), from, bytes);
-        let state = self.deliver(state);
+        let now = node::clock::monotonic();
+        state.machine.handle_datagram(now, from, bytes);
+        let state = self.deliver(state, now);
         self.settle(engine, state);
     }
 
@@ -215,7 +216,7 @@ impl Member {
 
     /// Runs the callbacks of the readers that have samples, with no lock held. Only for bus threads, right after they
     /// gave the machine a datagram: nobody else makes samples available, so no callback ever runs elsewhere.
-    fn deliver<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn deliver<'a>(&'a self, mut state: MutexGuard<'a, State>, mut now: Instant) -> MutexGuard<'a, State> {
         state.take_events();
         while let Some(reader) = state.ready.pop_front() {
             let Some(entry) = state.endpoints.get_mut(&reader).filter(|entry| !entry.is_delivering) else {
@@ -224,11 +225,16 @@ impl Member {
             };
             entry.is_delivering = true;
             let hooks = Arc::clone(&entry.hooks);
-            while let Some(sample) = state.machine.take(node::clock::monotonic(), reader) {
+            while let Some(sample) = state.machine.take(now, reader) {
                 drop(state);
                 hooks.call(&sample);
                 state = self.lock();
                 state.machine.recycle_sample(reader, sample.payload);
+                if state.machine.history_len(reader) == 0 {
+                    break;
+                }
+                // The callback took its time. Usually there is no further sample, and no clock to be read.
+                now = node::clock::monotonic();
             }
             if let Some(entry) = state.endpoints.get_mut(&reader) {
                 entry.is_delivering = false;

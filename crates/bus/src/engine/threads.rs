@@ -41,7 +41,8 @@ pub(super) fn local(engine: &Arc<Engine>) {
                 done = news;
             }
         }
-        is_idle &= !reading.deliver(engine);
+        // What comes from here on is seen before the thread falls asleep.
+        is_idle &= reading.deliver(engine);
         if is_idle {
             reading.wait(&engine.bell, news, engine.shared_memory.spin());
         }

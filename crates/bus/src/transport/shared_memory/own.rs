@@ -17,10 +17,15 @@ use crate::transport::bell::announce;
 /// The ring of one writer.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
-    ring: Mutex<Writer<Mapping<Writable>>>,
+    inner: Mutex<Inner>,
     file: OwnedFd,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ring: Writer<Mapping<Writable>>,
     /// Of the processes that read it.
-    bells: RwLock<Arc<[Arc<PeerBell>]>>,
+    bells: Arc<[Arc<PeerBell>]>,
 }
 
 /// The bell of another process.
@@ -29,7 +34,7 @@ pub(crate) type PeerBell = Mapping<AtomicU32>;
 impl OwnRing {
     pub(crate) fn create(bytes: usize) -> io::Result<Self> {
         let (mapping, file) = Mapping::create(bytes)?;
-        Ok(Self { ring: Mutex::new(Writer::new(mapping)), file, bells: RwLock::new(Arc::new([])) })
+        Ok(Self { inner: Mutex::new(Inner { ring: Writer::new(mapping), bells: Arc::new([]) }), file })
     }
 
     /// The file by which readers map it.
@@ -39,21 +44,20 @@ impl OwnRing {
 
     /// Wakes this process, too, from now on.
     pub(crate) fn add_bell(&self, bell: &Arc<PeerBell>) {
-        let mut bells = self.bells.write().unwrap_or_else(PoisonError::into_inner);
-        *bells = bells.iter().chain([bell]).cloned().collect();
+        let mut inner = lock(&self.inner);
+        inner.bells = inner.bells.iter().chain([bell]).cloned().collect();
     }
 
     pub(crate) fn remove_bell(&self, bell: &Arc<PeerBell>) {
-        let mut bells = self.bells.write().unwrap_or_else(PoisonError::into_inner);
-        *bells = bells.iter().filter(|other| !Arc::ptr_eq(other, bell)).cloned().collect();
+        let mut inner = lock(&self.inner);
+        inner.bells = inner.bells.iter().filter(|other| !Arc::ptr_eq(other, bell)).cloned().collect();
     }
 
-    /// Appends a datagram and wakes the processes that sleep.
-    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        lock(&self.ring).push(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        let bells = Arc::clone(&self.bells.read().unwrap_or_else(PoisonError::into_inner));
-        bells.iter().for_each(|bell| announce(&**bell));
-        Ok(())
+    /// Appends a datagram; returns the bells of those that read it.
+    fn push(&self, bytes: &[u8]) -> io::Result<Arc<[Arc<PeerBell>]>> {
+        let mut inner = lock(&self.inner);
+        inner.ring.push(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        Ok(Arc::clone(&inner.bells))
     }
 }
 
@@ -96,6 +100,12 @@ impl Transport for OwnRings {
     /// To the readers of this machine of the writer that `to` names. Without a ring there are none any more.
     fn send(&self, to: &Locator, bytes: &[u8]) -> io::Result<()> {
         let Some(writer) = to.as_shared_memory() else { return Err(io::ErrorKind::AddrNotAvailable.into()) };
-        self.get(writer).map_or(Ok(()), |ring| ring.send(bytes))
+        let rings = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(ring) = rings.get(&writer) else { return Ok(()) };
+        let bells = ring.push(bytes)?;
+        // Waking takes system calls, and under a lock there are none.
+        drop(rings);
+        bells.iter().for_each(|bell| announce(&**bell));
+        Ok(())
     }
 }

@@ -62,25 +62,26 @@ impl Reading {
         }
     }
 
-    /// Delivers what has come; false when there was nothing.
+    /// Delivers what has come; false when some is left, because others want a turn.
     pub(crate) fn deliver(&mut self, engine: &Arc<Engine>) -> bool {
-        let mut any = false;
+        let mut is_done = true;
         let mut rings = std::mem::take(&mut self.rings);
         rings.retain_mut(|(writer, ring)| {
             for _ in 0..BURST {
                 match self.take(engine, *writer, ring) {
                     Next::Empty => return true,
-                    Next::Entry(_) | Next::Overrun => any = true,
+                    Next::Entry(_) | Next::Overrun => {}
                     Next::Broken => {
                         engine.shared_memory.note(Note::Broken(*writer));
                         return false;
                     }
                 }
             }
+            is_done = false;
             true
         });
         self.rings = rings;
-        any
+        is_done
     }
 
     /// Delivers one entry.
