@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rtps::qos::{Durability, History, Qos, Reliability};
-use rtps::{EndpointConfig, Locator, Participant};
+use rtps::{EndpointConfig, Participant};
 use units::{Instant, Ratio};
 
 use crate::{HostId, NetworkConfig, NetworkCounts, World, WorldError};
@@ -18,7 +18,8 @@ pub enum Layout {
     #[default]
     Mesh,
     /// Participants announce to the first only, by unicast, as node managers with one monitor do: it writes and reads the
-    /// topics of all, and they know nobody else. Grows with the number of participants.
+    /// topics of all, and they know nobody else. The first announces to all others, since a participant that is not heard
+    /// from is forgotten when its lease ends. Grows with the number of participants.
     Star,
 }
 
@@ -109,8 +110,9 @@ fn add(world: &mut World, config: &ScaleConfig) -> Result<HostId, WorldError> {
         limits.participants_max = limits.participants_max.max(participants);
         limits.endpoints_max = limits.endpoints_max.max(participants * (config.endpoints as usize + 2));
         if config.layout == Layout::Star {
-            let hub = Locator::udp_v4([10, 0, 0, 1], 7410);
-            participant.announce_to = if is_first { Vec::new() } else { vec![hub] };
+            let first = World::discovery_address(0);
+            let others = (1..config.participants).map(World::discovery_address);
+            participant.announce_to = if is_first { others.collect() } else { vec![first] };
         }
     })
 }

@@ -173,6 +173,11 @@ impl World {
 
     // What can be seen.
 
+    /// Where host `index`, counted from 0, hears discovery, whether it exists yet or not.
+    pub fn discovery_address(index: u32) -> Locator {
+        Locator::udp_v4(address_of(index), METATRAFFIC_PORT)
+    }
+
     /// The world's time, which begins at zero.
     pub fn now(&self) -> Instant {
         self.now
@@ -425,7 +430,7 @@ impl World {
 
 /// The address of a host: 10.0.0.1 is the first.
 fn address_of(index: u32) -> [u8; 4] {
-    let [_, a, b, c] = (index + 1).to_be_bytes();
+    let [_, a, b, c] = index.wrapping_add(1).to_be_bytes();
     [10, a, b, c]
 }
 
