@@ -18,7 +18,7 @@ pub enum ParticipantEvent {
     Lost {
         /// Its identity.
         prefix: GuidPrefix,
-        /// Whether it said so, or fell silent.
+        /// Whether it said so, fell silent, or began anew.
         reason: LostReason,
     },
     /// One of our endpoints and a remote one exchange data now.

@@ -16,6 +16,8 @@ pub enum LostReason {
     Left,
     /// Its lease ran out.
     LeaseExpired,
+    /// It began anew with the same identity, so that its former life is over.
+    Restarted,
 }
 
 /// Something the application may want to know. Events are bounded: see [`crate::Limits::events_max`].

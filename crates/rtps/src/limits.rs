@@ -10,7 +10,8 @@ pub struct Limits {
     /// ignored when all have.
     pub participants_max: usize,
     /// Remote participants that announced themselves but never answered. The oldest makes room for a new one, so
-    /// forged announcements cost little memory and cannot keep real ones out.
+    /// forged announcements cost little memory and cannot keep real ones out. Should exceed the number of participants
+    /// that may start at once.
     pub unconfirmed_max: usize,
     /// Remote endpoints known of one participant. Further ones are ignored.
     pub endpoints_per_participant_max: usize,
@@ -50,7 +51,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             participants_max: 4096,
-            unconfirmed_max: 48,
+            unconfirmed_max: 200,
             endpoints_per_participant_max: 4096,
             endpoints_max: 65_536,
             reorder_max: 1024,
@@ -73,7 +74,8 @@ impl Default for Limits {
 pub struct Timing {
     /// How long peers believe in us after an announcement.
     pub lease: Duration,
-    /// Time between announcements once start-up is over; at most a third of the lease is sensible.
+    /// Time between announcements once start-up is long over, up to an eighth less: after the start-up burst it doubles
+    /// until it is so long. At most a third of the lease is sensible; more than half of it is taken for half.
     pub announce_period: Duration,
     /// Announcements sent at start, [`Timing::burst_period`] apart.
     pub burst_count: u32,
@@ -98,7 +100,7 @@ impl Timing {
     pub(crate) fn bounded(self) -> Self {
         let heartbeat_period = self.heartbeat_period.clamp(Self::PERIOD_MIN, Self::PERIOD_MAX);
         Self {
-            announce_period: self.announce_period.max(Self::PERIOD_MIN),
+            announce_period: self.announce_period.min(self.lease / 2).max(Self::PERIOD_MIN),
             burst_period: self.burst_period.max(Self::PERIOD_MIN),
             heartbeat_period,
             heartbeat_period_max: self.heartbeat_period_max.clamp(heartbeat_period, Self::PERIOD_MAX),

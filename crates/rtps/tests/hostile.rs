@@ -390,3 +390,31 @@ fn other_networks_are_not_heeded() {
     assert!(world.participant(host).statistics().network_refused > 0);
     assert_eq!(known(&mut world, far).len(), 2, "it hears the announcements of both");
 }
+
+/// Participants that announced themselves and never answered cost little memory, whatever they say of themselves, and
+/// are bounded: under a thousand of them memory grows by less than a third of a MiB.
+#[test]
+fn silent_participants_cost_little() {
+    let mut world = World::new(16);
+    let host = world.add();
+    world.run_for(Duration::from_secs(1));
+    let announce = |world: &mut World, number: u32| {
+        let mut prefix = [7; 12];
+        prefix[8..].copy_from_slice(&number.to_le_bytes());
+        let [_, _, a, b] = number.to_be_bytes();
+        let announcement = Puppet::new(GuidPrefix(prefix)).announce(Locator::udp_v4([203, 0, a, b], 7410));
+        let now = world.now;
+        let participant = world.participant(host);
+        participant.handle_datagram(now, Locator::udp_v4([10, 0, 0, 66], 40_000), &announcement);
+        while participant.poll_event().is_some() {}
+        while let Some(datagram) = participant.poll_transmit() {
+            participant.recycle_datagram(datagram);
+        }
+    };
+    announce(&mut world, 0);
+    let before = live();
+    (1..1000).for_each(|number| announce(&mut world, number));
+    let grown = live() - before;
+    assert!(grown < 320 << 10, "{grown} bytes");
+    assert_eq!(world.participant(host).remote_participants().count(), Limits::default().unconfirmed_max);
+}

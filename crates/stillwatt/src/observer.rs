@@ -311,9 +311,11 @@ fn happening_in(event: &ParticipantEvent, names: &mut BTreeMap<GuidPrefix, Strin
             (Severity::Info, format!("participant {name} joined ({prefix})"))
         }
         ParticipantEvent::Lost { prefix, reason } => {
-            let is_orderly = *reason == rtps::LostReason::Left;
-            let how = if is_orderly { "left" } else { "fell silent" };
-            let severity = if is_orderly { Severity::Info } else { Severity::Warning };
+            let (severity, how) = match reason {
+                rtps::LostReason::Left => (Severity::Info, "left"),
+                rtps::LostReason::LeaseExpired => (Severity::Warning, "fell silent"),
+                rtps::LostReason::Restarted => (Severity::Warning, "began anew"),
+            };
             let name = names.remove(prefix).unwrap_or_default();
             (severity, format!("participant {name} {how} ({prefix})"))
         }

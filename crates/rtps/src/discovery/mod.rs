@@ -3,6 +3,7 @@
 pub mod data;
 pub(crate) mod endpoints;
 pub(crate) mod remote;
+pub(crate) mod restart;
 mod sedp;
 mod spdp;
 

@@ -2,6 +2,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::time::Duration;
 use units::Instant;
 
 use super::data::{EndpointData, ParticipantData};
@@ -18,7 +19,13 @@ pub struct RemoteParticipant {
     pub(crate) expires_at: Instant,
     /// Whether it has ever sent more than announcements to us.
     pub(crate) is_confirmed: bool,
+    /// Whether our built-in endpoints know it.
+    pub(crate) is_matched: bool,
     pub(crate) discovered_at: Instant,
+    /// When it announced itself last.
+    announced_at: Instant,
+    /// Whether the announcement before was long ago.
+    is_calm: bool,
     /// Where its built-in endpoints are reached.
     pub(crate) metatraffic: Vec<Locator>,
     /// Where its user endpoints are reached unless they say otherwise.
@@ -39,11 +46,26 @@ impl RemoteParticipant {
             expires_at: expiry(now, data.lease),
             data,
             is_confirmed: false,
+            is_matched: false,
             discovered_at: now,
+            announced_at: now,
+            is_calm: false,
             metatraffic,
             default,
             endpoints: 0,
         }
+    }
+
+    /// Notes that it announces itself; true when it does so as newcomers do, in a burst, although it has been known for
+    /// long. Copies of one announcement that came different ways are no burst.
+    pub(crate) fn note_announcement(&mut self, now: Instant) -> bool {
+        let gap = now.saturating_since(self.announced_at);
+        self.announced_at = now;
+        let is_burst = self.is_calm && gap > COPY_MAX && gap < BURST_MAX;
+        if gap > COPY_MAX {
+            self.is_calm = gap >= BURST_MAX;
+        }
+        is_burst
     }
 
     /// Its addresses, each once.
@@ -70,6 +92,8 @@ pub(crate) struct RemoteTable {
     names: Names,
     /// Those that have only announced themselves, the oldest first.
     unconfirmed: BTreeSet<(Instant, GuidPrefix)>,
+    /// How many of them our built-in endpoints know.
+    unconfirmed_matched: usize,
     /// Never later than the next expiry.
     next_expiry: Instant,
 }
@@ -82,10 +106,20 @@ impl Default for RemoteTable {
             readers: RemoteEndpoints::default(),
             names: Names::default(),
             unconfirmed: BTreeSet::new(),
+            unconfirmed_matched: 0,
             next_expiry: Instant::MAX,
         }
     }
 }
+
+/// Participants that have not answered and are known to our built-in endpoints. With others more is only exchanged when
+/// they have answered.
+const MATCHED_EARLY_MAX: usize = 48;
+
+/// Copies of one datagram come within this time.
+const COPY_MAX: Duration = Duration::from_millis(20);
+/// Announcements at start-up come within this time of each other.
+const BURST_MAX: Duration = Duration::from_secs(1);
 
 /// What to do with an announcement of a new participant.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,8 +154,19 @@ impl RemoteTable {
     pub(crate) fn remove(&mut self, prefix: GuidPrefix, guard: &mut Guard) -> Option<RemoteParticipant> {
         let remote = self.participants.remove(&prefix)?;
         remote.release(guard);
-        self.unconfirmed.remove(&(remote.discovered_at, prefix));
+        if self.unconfirmed.remove(&(remote.discovered_at, prefix)) {
+            self.unconfirmed_matched -= usize::from(remote.is_matched);
+        }
         Some(remote)
+    }
+
+    /// Whether a newcomer that has not answered may have our built-in endpoints know it, which costs more memory than
+    /// the rest; notes that they do.
+    pub(crate) fn match_early(&mut self, prefix: GuidPrefix) -> bool {
+        let Some(remote) = self.participants.get_mut(&prefix) else { return false };
+        remote.is_matched = self.unconfirmed_matched < MATCHED_EARLY_MAX;
+        self.unconfirmed_matched += usize::from(remote.is_matched);
+        remote.is_matched
     }
 
     /// Notes that a participant is alive.
@@ -131,15 +176,18 @@ impl RemoteTable {
         self.next_expiry = self.next_expiry.min(remote.expires_at);
     }
 
-    /// Notes that a participant did more than announce itself: it hears us.
-    pub(crate) fn confirm(&mut self, prefix: GuidPrefix, guard: &mut Guard) {
+    /// Notes that a participant did more than announce itself: it hears us. True when our built-in endpoints do not know
+    /// it yet, and have to.
+    pub(crate) fn confirm(&mut self, prefix: GuidPrefix, guard: &mut Guard) -> bool {
         let Some(remote) = self.participants.get_mut(&prefix).filter(|remote| !remote.is_confirmed) else {
-            return;
+            return false;
         };
         remote.is_confirmed = true;
         self.unconfirmed.remove(&(remote.discovered_at, prefix));
+        self.unconfirmed_matched -= usize::from(remote.is_matched);
         guard.trust(&remote.addresses());
         guard.clear(&remote.addresses());
+        !core::mem::replace(&mut remote.is_matched, true)
     }
 
     /// Takes a participant's new addresses, which have to be confirmed anew.
@@ -151,6 +199,7 @@ impl RemoteTable {
     ) {
         let Some(remote) = self.participants.get_mut(&prefix) else { return };
         remote.release(guard);
+        self.unconfirmed_matched += usize::from(remote.is_confirmed);
         remote.is_confirmed = false;
         (remote.metatraffic, remote.default) = (metatraffic, default);
         guard.suspect(&remote.addresses());

@@ -19,7 +19,7 @@ use crate::partition::is_matched;
 use crate::qos::{Durability, LivelinessKind, Qos, Reliability, incompatible};
 use crate::reader::{KeyHasher, Reader};
 use crate::writer::{ReaderAddress, Writer};
-use crate::{EntityId, Guid, GuidPrefix, Locator, VendorId};
+use crate::{EntityId, Guid, GuidPrefix, Locator};
 
 /// Bit in the built-in endpoint set, the remote endpoint it stands for, and our endpoint that matches it.
 const PAIRS: [(u32, EntityId, EntityId); 6] = [
@@ -73,14 +73,10 @@ impl Participant {
         }
     }
 
-    pub(crate) fn match_builtin_endpoints(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        set: u32,
-        vendor: VendorId,
-        to: &[Locator],
-    ) {
+    pub(crate) fn match_builtin_endpoints(&mut self, now: Instant, prefix: GuidPrefix) {
+        let Some(remote) = self.remote.participants.get(&prefix) else { return };
+        let (set, vendor) = (remote.data.builtin_endpoints, remote.data.vendor);
+        let to = &remote.metatraffic.clone();
         for (_, theirs, ours) in PAIRS.into_iter().filter(|(bit, ..)| set & bit != 0) {
             let guid = Guid::new(prefix, theirs);
             let mut cx: Context<'_> = context!(self, now);

@@ -4,6 +4,7 @@
 //! our next periodic announcement, seconds later.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 use units::Instant;
 
 use super::data::ParticipantData;
@@ -76,9 +77,20 @@ impl Participant {
         let to = self.config.announce_to.clone();
         self.send_announcement(now, None, &to);
         self.announcements = self.announcements.saturating_add(1);
+        self.announce_at = now + self.announce_interval();
+    }
+
+    /// The time until the next announcement: short at first, so that a loss heals soon, then doubling up to the period.
+    /// Participants that were started together do not announce themselves together for ever.
+    fn announce_interval(&self) -> Duration {
         let timing = &self.config.timing;
-        let is_burst = self.announcements < timing.burst_count;
-        self.announce_at = now + if is_burst { timing.burst_period } else { timing.announce_period };
+        let Some(doublings) = self.announcements.checked_sub(timing.burst_count) else {
+            return timing.burst_period;
+        };
+        let factor = 2_u32.saturating_pow(doublings.saturating_add(1));
+        let interval = timing.burst_period.saturating_mul(factor).min(timing.announce_period);
+        let [.., spread] = self.config.prefix.0;
+        interval - interval * u32::from(spread) / (u32::from(u8::MAX) * 8)
     }
 
     /// Adds a destination for announcements, and announces to it at once. Known ones are ignored.
@@ -120,6 +132,7 @@ impl Participant {
         source: GuidPrefix,
         (from, length): (Locator, usize),
         data: &Data<'_>,
+        is_directed: bool,
     ) {
         let status = data.inline_qos.as_ref().map(|inline| inline.status_info()).unwrap_or_default();
         if status.disposed || status.unregistered || matches!(data.payload, Payload::Key(_)) {
@@ -140,6 +153,16 @@ impl Participant {
             true => self.refresh(now, from, announced),
             false => self.welcome(now, (from, length), announced),
         }
+        if is_directed {
+            self.confirm_participant(now, prefix);
+        }
+    }
+
+    /// A participant has answered what only a receiver of ours can know.
+    pub(crate) fn confirm_participant(&mut self, now: Instant, prefix: GuidPrefix) {
+        if self.remote.confirm(prefix, &mut self.outbox.guard) {
+            self.match_builtin_endpoints(now, prefix);
+        }
     }
 
     /// Takes what a known participant announces again, and its new addresses if they have changed.
@@ -151,6 +174,7 @@ impl Participant {
         let has_moved = known.data.metatraffic_unicast != announced.metatraffic_unicast
             || known.data.default_unicast != announced.default_unicast;
         known.data = announced;
+        let may_be_new = known.note_announcement(now) && known.is_confirmed;
         if has_moved {
             let addresses = (metatraffic.clone(), default);
             self.remote.readdress(prefix, addresses, &mut self.outbox.guard);
@@ -158,6 +182,10 @@ impl Participant {
             self.readdress_endpoints(now, prefix);
         }
         self.remote.touch(prefix, now);
+        if may_be_new {
+            // It may have begun anew and not know us: what it then says to us shows whether it has.
+            self.send_announcement(now, Some(prefix), &metatraffic);
+        }
         self.ask_to_confirm(now, prefix);
         self.note_deadline(Some(self.remote.next_expiry()));
     }
@@ -170,7 +198,12 @@ impl Participant {
         if metatraffic.is_empty() { (default.clone(), default) } else { (metatraffic, default) }
     }
 
-    fn welcome(&mut self, now: Instant, (from, length): (Locator, usize), announced: ParticipantData) {
+    pub(crate) fn welcome(
+        &mut self,
+        now: Instant,
+        (from, length): (Locator, usize),
+        mut announced: ParticipantData,
+    ) {
         match self.remote.admit(&self.config.limits) {
             Admission::Welcome => {}
             Admission::Evict(victim) => {
@@ -185,8 +218,8 @@ impl Participant {
         let prefix = announced.guid.prefix;
         let (metatraffic, default) = self.addresses(&announced, from);
         let name = announced.name.clone();
-        let builtin = announced.builtin_endpoints;
-        let vendor = announced.vendor;
+        // Kept of the next announcement: whoever has not answered is not worth much memory.
+        announced.user_data = Vec::new();
         let remote = RemoteParticipant::new(now, announced, metatraffic.clone(), default);
         let addresses = remote.addresses();
         self.remote.insert(prefix, remote, &mut self.outbox.guard);
@@ -195,7 +228,9 @@ impl Participant {
         // One reply, since there is only one until the newcomer answers.
         self.outbox.join_begin();
         self.send_announcement(now, Some(prefix), &metatraffic);
-        self.match_builtin_endpoints(now, prefix, builtin, vendor, &metatraffic);
+        if self.remote.match_early(prefix) {
+            self.match_builtin_endpoints(now, prefix);
+        }
         self.outbox.join_end(now, &self.config.limits, &mut self.statistics);
         self.tell(Event::ParticipantDiscovered { prefix, name });
     }
@@ -227,7 +262,7 @@ impl Participant {
         }
     }
 
-    fn forget_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
+    pub(crate) fn forget_participant(&mut self, prefix: GuidPrefix, reason: LostReason) {
         if self.remote.remove(prefix, &mut self.outbox.guard).is_none() {
             return;
         }

@@ -21,6 +21,13 @@ struct Receiver {
     is_directed: bool,
 }
 
+impl Receiver {
+    /// Whether what is said to or by this built-in endpoint may show that its participant has begun anew.
+    fn may_tell_of_restart(&self, entity: EntityId) -> bool {
+        self.is_directed && entity.is_builtin()
+    }
+}
+
 impl Participant {
     /// Handles one datagram that arrived from `from`.
     pub fn handle_datagram(&mut self, now: Instant, from: Locator, bytes: &[u8]) {
@@ -65,10 +72,11 @@ impl Participant {
         allowed.is_empty() || from.ip().is_none_or(|ip| allowed.iter().any(|network| network.contains(ip)))
     }
 
-    /// Whoever answers what was addressed to it hears us.
-    fn confirm(&mut self, receiver: &Receiver) {
-        if receiver.is_directed {
-            self.remote.confirm(receiver.source, &mut self.outbox.guard);
+    /// Whoever answers one of our endpoints, by a message to this very participant, hears us. That a built-in endpoint has
+    /// such a peer is clear without having it in its list.
+    fn confirm(&mut self, now: Instant, receiver: &Receiver, ours: EntityId, is_matched: bool) {
+        if receiver.is_directed && (is_matched || ours.is_builtin()) {
+            self.confirm_participant(now, receiver.source);
         }
     }
 
@@ -91,13 +99,22 @@ impl Participant {
                 if receiver.source == self.config.prefix {
                     return;
                 }
-                self.handle_announcement(now, receiver.source, (receiver.from, receiver.length), &data);
+                let origin = (receiver.from, receiver.length);
+                self.handle_announcement(now, receiver.source, origin, &data, receiver.is_directed);
             }
             Submessage::AckNack(acknack) => {
                 let from = Guid::new(receiver.source, acknack.reader);
                 // Before it is answered: the answer must not be withheld.
-                if self.writers.get(&acknack.writer).is_some_and(|writer| writer.is_matched_with(from)) {
-                    self.confirm(receiver);
+                let writer = self.writers.get(&acknack.writer);
+                let is_matched = writer.is_some_and(|writer| writer.is_matched_with(from));
+                self.confirm(now, receiver, acknack.writer, is_matched);
+                if receiver.may_tell_of_restart(acknack.writer)
+                    && self
+                        .writers
+                        .get(&acknack.writer)
+                        .is_some_and(|writer| writer.is_anew(now, from, &acknack))
+                {
+                    self.start_anew(now, receiver.source);
                 }
                 let mut cx = context!(self, now);
                 let Some(writer) = self.writers.get_mut(&acknack.writer) else { return };
@@ -111,9 +128,9 @@ impl Participant {
             }
             Submessage::NackFrag(nack) => {
                 let from = Guid::new(receiver.source, nack.reader);
-                if self.writers.get(&nack.writer).is_some_and(|writer| writer.is_matched_with(from)) {
-                    self.confirm(receiver);
-                }
+                let writer = self.writers.get(&nack.writer);
+                let is_matched = writer.is_some_and(|writer| writer.is_matched_with(from));
+                self.confirm(now, receiver, nack.writer, is_matched);
                 let mut cx = context!(self, now);
                 if let Some(writer) = self.writers.get_mut(&nack.writer) {
                     writer.handle_nackfrag(&mut cx, from, &nack);
@@ -134,10 +151,17 @@ impl Participant {
             _ => return,
         };
         let writer = Guid::new(receiver.source, writer);
-        if !self.routes.contains_key(&writer) {
-            return;
+        let is_matched = self.routes.contains_key(&writer);
+        self.confirm(now, receiver, writer.entity, is_matched);
+        if let Submessage::Heartbeat(heartbeat) = submessage
+            && receiver.may_tell_of_restart(writer.entity)
+        {
+            let ours = self.routes.get(&writer).into_iter().flatten();
+            let mut ours = ours.filter_map(|entity| self.readers.get(entity));
+            if ours.any(|reader| reader.is_anew(now, writer, heartbeat)) {
+                self.start_anew(now, receiver.source);
+            }
         }
-        self.confirm(receiver);
         let Some(route) = self.routes.get(&writer) else { return };
         let origin = Origin { writer, timestamp: receiver.timestamp, from: receiver.from };
         let mut cx = context!(self, now);

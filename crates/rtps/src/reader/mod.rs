@@ -22,6 +22,7 @@ use self::backlog::{Backlog, Early};
 use self::inbox::Inbox;
 use self::proxy::WriterProxy;
 use crate::cdr::KeyHash;
+use crate::discovery::restart::OVERTAKEN_MAX;
 use crate::filter::Filter;
 use crate::fragment::Partial;
 use crate::history::RawSample;
@@ -57,6 +58,9 @@ pub(crate) struct Reader {
     key_hasher: Option<KeyHasher>,
     inbox: Inbox,
     writers: BTreeMap<Guid, WriterProxy>,
+    /// The most acknowledgements that a writer got which is no longer matched: when it is matched again, they go on from
+    /// here, so that it does not take them for old ones.
+    acknacks: u32,
 }
 
 /// Where a submessage came from.
@@ -77,7 +81,7 @@ impl Reader {
         limits: &Limits,
     ) -> Self {
         let inbox = Inbox::new(entity, &qos, key_hasher.is_some(), limits);
-        Self { entity, topic, type_name, qos, key_hasher, inbox, writers: BTreeMap::new() }
+        Self { entity, topic, type_name, qos, key_hasher, inbox, writers: BTreeMap::new(), acknacks: 0 }
     }
 
     pub(crate) fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
@@ -168,7 +172,8 @@ impl Reader {
         qos: &Qos,
     ) {
         let service = self.service(qos);
-        let mut proxy = WriterProxy::new(guid, self.entity, locators, vendor, service, cx.now);
+        let start = (self.acknacks, cx.now);
+        let mut proxy = WriterProxy::new(guid, self.entity, locators, vendor, service, start);
         // Most participants never speak for a writer: whoever does will say so.
         if proxy.reliable && self.entity != EntityId::PARTICIPANT_MESSAGE_READER {
             proxy.knock(cx);
@@ -213,7 +218,15 @@ impl Reader {
     /// Stops receiving from a remote writer; true when it was matched. Instances without another writer end.
     pub(crate) fn unmatch_writer(&mut self, guid: Guid) -> bool {
         self.inbox.forget_writer(guid);
-        self.writers.remove(&guid).is_some()
+        let Some(proxy) = self.writers.remove(&guid) else { return false };
+        self.acknacks = self.acknacks.max(proxy.count());
+        true
+    }
+
+    /// Whether a heartbeat shows that its writer has begun anew: see [`crate::discovery::restart`].
+    pub(crate) fn is_anew(&self, now: Instant, writer: Guid, heartbeat: &Heartbeat) -> bool {
+        let proxy = self.writers.get(&writer).filter(|proxy| proxy.reliable);
+        proxy.is_some_and(|proxy| proxy.is_backwards(heartbeat) && now >= proxy.heartbeat_at + OVERTAKEN_MAX)
     }
 
     /// Asks one writer what it has.
@@ -367,6 +380,9 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&writer) else { return };
         if !proxy.reliable || !is_newer(heartbeat.count, proxy.heartbeat_count) {
             return;
+        }
+        if !proxy.is_backwards(heartbeat) {
+            proxy.heartbeat_at = cx.now;
         }
         proxy.heartbeat_count = Some(heartbeat.count);
         if !proxy.is_synchronised {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use super::backlog::Backlog;
-use crate::message::{AckNack, Heartbeat, MessageWriter, NackFrag};
+use crate::message::{AckNack, Heartbeat, MessageWriter, NackFrag, is_newer};
 use crate::outbox::Context;
 use crate::{EntityId, FragmentNumber, Guid, Lease, Locator, SequenceNumber, SequenceNumberSet, VendorId};
 
@@ -30,6 +30,8 @@ pub(super) struct WriterProxy {
     /// How long its samples are of use.
     pub(super) lifespan: Lease,
     pub(super) heartbeat_count: Option<u32>,
+    /// When a heartbeat came that did not count backwards.
+    pub(super) heartbeat_at: Instant,
     pub(super) heartbeat_frag_count: Option<u32>,
     count: u32,
     asked: Option<Request>,
@@ -59,7 +61,7 @@ impl WriterProxy {
         locators: Vec<Locator>,
         vendor: VendorId,
         (reliable, durable): (bool, bool),
-        now: Instant,
+        (count, now): (u32, Instant),
     ) -> Self {
         Self {
             guid,
@@ -74,8 +76,9 @@ impl WriterProxy {
             backlog: Backlog::default(),
             lifespan: Lease::Infinite,
             heartbeat_count: None,
+            heartbeat_at: now,
             heartbeat_frag_count: None,
-            count: 0,
+            count,
             asked: None,
             knock_at: None,
             knocked_at: now,
@@ -96,6 +99,17 @@ impl WriterProxy {
         if self.locators != locators {
             self.locators = locators.to_vec();
         }
+    }
+
+    /// Whether a heartbeat tells of less than earlier ones did.
+    pub(super) fn is_backwards(&self, heartbeat: &Heartbeat) -> bool {
+        let is_old = self.heartbeat_count.is_some() && !is_newer(heartbeat.count, self.heartbeat_count);
+        is_old || (self.is_synchronised && heartbeat.last.next() < self.next)
+    }
+
+    /// How many acknowledgements it has sent.
+    pub(super) fn count(&self) -> u32 {
+        self.count
     }
 
     /// Whether a sample with this number is news.

@@ -36,6 +36,8 @@ pub(super) struct ReaderProxy {
     /// Everything up to here has arrived there.
     acknowledged: SequenceNumber,
     pub(super) acknack_count: Option<u32>,
+    /// When an acknowledgement came that was newer than the one before.
+    pub(super) acknack_at: Instant,
     pub(super) nackfrag_count: Option<u32>,
     /// Answers given to bare questions since the reader last made progress, and when the last one went.
     answers: u32,
@@ -57,6 +59,7 @@ impl ReaderProxy {
             start,
             acknowledged: start.previous(),
             acknack_count: None,
+            acknack_at: Instant::ZERO,
             nackfrag_count: None,
             answers: 0,
             answered_at: Instant::ZERO,

@@ -5,9 +5,11 @@ use alloc::vec::Vec;
 use super::Writer;
 use super::outgoing::{Audience, Batch, Outgoing, gaps};
 use super::proxy::ReaderProxy;
+use crate::discovery::restart::OVERTAKEN_MAX;
 use crate::message::{AckNack, HeartbeatFrag, NackFrag, is_newer};
 use crate::outbox::Context;
 use crate::{FragmentNumber, Guid, SequenceNumber, SequenceNumberSet};
+use units::Instant;
 
 /// What sending something again costs of a reader's credit besides its bytes.
 const REPAIR_OVERHEAD: usize = 128;
@@ -27,6 +29,7 @@ impl Writer {
             return Some(false);
         }
         proxy.acknack_count = Some(acknack.count);
+        proxy.acknack_at = cx.now;
         let base = acknack.missing.base();
         let is_bare = acknack.missing.bit_count() == 0;
         // Base zero is a reader's first call, whatever its flag says. Answering a final one that merely has nothing yet
@@ -46,6 +49,14 @@ impl Writer {
         self.after_acknowledgement();
         self.send_waiting(cx);
         Some(progress)
+    }
+
+    /// Whether an acknowledgement shows that its reader has begun anew: see [`crate::discovery::restart`].
+    pub(crate) fn is_anew(&self, now: Instant, from: Guid, acknack: &AckNack) -> bool {
+        let proxy = self.readers.get(from).filter(|proxy| proxy.acknack_count.is_some());
+        proxy.is_some_and(|proxy| {
+            !is_newer(acknack.count, proxy.acknack_count) && now >= proxy.acknack_at + OVERTAKEN_MAX
+        })
     }
 
     /// Sends again what a reader asks for, or says that it does not exist any more.
