@@ -255,8 +255,15 @@ impl Engine {
         if is_bus_thread() {
             return;
         }
-        for thread in std::mem::take(&mut *lock(&self.threads)) {
-            let _ = thread.join();
+        // Not while the list is locked: a thread that is about to end may start another.
+        loop {
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                return;
+            }
+            threads.into_iter().for_each(|thread| {
+                let _ = thread.join();
+            });
         }
     }
 
