@@ -26,9 +26,6 @@ from cyclonedds.util import duration
 SETTLE_SECONDS = 1.5
 """Wait after the first match before a volatile writer starts, so that the reader has matched as well."""
 
-PACE_SECONDS = 0.01
-"""Pause between two samples, so that best effort does not overrun a socket buffer."""
-
 POLICY_NAMES = {2: "durability", 3: "presentation", 4: "deadline", 6: "ownership", 8: "liveliness", 11: "reliability", 23: "representation", 24: "type_consistency"}
 """Policy numbers of the DDS standard (1.4, table in 2.2.4.1) that can be incompatible."""
 
@@ -258,6 +255,8 @@ def endpoint_qos(options):
         policies.append(Policy.Ownership.Exclusive)
         if options.role == "pub":
             policies.append(Policy.OwnershipStrength(options.strength))
+    if options.role == "pub":
+        policies.append(Policy.WriterDataLifecycle(autodispose=options.autodispose))
     return Qos(*policies)
 
 
@@ -288,7 +287,7 @@ def publish(options, participant, topic):
         writer.write(make_sample(options.type, k))
         say(wrote=k)
         status.poll()
-        time.sleep(PACE_SECONDS)
+        time.sleep(options.period)
     if options.dispose:
         for k in range(min(3, options.count)):
             writer.dispose(make_sample(options.type, k))
@@ -297,6 +296,11 @@ def publish(options, participant, topic):
     while time.monotonic() < end:
         status.poll()
         time.sleep(0.02)
+    if options.autodispose:
+        # Not left to the interpreter's end, which may end the participant first.
+        status = None
+        writer.__del__()
+        time.sleep(SETTLE_SECONDS)
     return 0
 
 
@@ -353,6 +357,8 @@ def main():
     parser.add_argument("--deadline", type=float, default=0.0, help="deadline in seconds")
     parser.add_argument("--lifespan", type=float, default=0.0, help="a publisher's lifespan in seconds")
     parser.add_argument("--strength", type=int, help="exclusive ownership, a publisher's strength")
+    parser.add_argument("--autodispose", action="store_true", help="a publisher disposes when it is deleted")
+    parser.add_argument("--period", type=float, default=0.01, help="pause between two samples, in seconds")
     parser.add_argument("--linger", type=float, default=2.0)
     parser.add_argument("--dispose", action="store_true")
     parser.add_argument("--gate", action="store_true")

@@ -17,8 +17,6 @@ namespace {
 
 // Wait after the first match before a volatile writer starts, so that the reader has matched as well.
 constexpr auto kSettle = std::chrono::milliseconds(1500);
-// Pause between two samples, so that best effort does not overrun a socket buffer.
-constexpr auto kPace = std::chrono::milliseconds(10);
 constexpr int kExitIncomplete = 3;
 constexpr int kExitUsage = 2;
 constexpr int kExitFailed = 1;
@@ -40,6 +38,15 @@ struct Options {
     bool ipv6 = false;
     // Liveliness lease, automatic; zero for an infinite one.
     double lease_seconds = 0;
+    // Deadline and lifespan; zero for infinite ones.
+    double deadline_seconds = 0;
+    double lifespan_seconds = 0;
+    // Exclusive ownership with this strength, unless it is empty.
+    std::string strength;
+    // Unregister every instance at the end and so, by the writer's data life cycle, dispose of it.
+    bool autodispose = false;
+    // Pause between two samples.
+    double period_seconds = 0.01;
     // Where a subscriber also hears data, as ADDRESS:PORT; empty for nowhere.
     std::string group;
 };
@@ -82,6 +89,10 @@ Options parse(int argc, char** argv)
             options.type_information = true;
             continue;
         }
+        if (name == "--autodispose") {
+            options.autodispose = true;
+            continue;
+        }
         if (name == "--ipv6") {
             options.ipv6 = true;
             continue;
@@ -99,6 +110,10 @@ Options parse(int argc, char** argv)
         else if (name == "--count") options.count = static_cast<uint32_t>(std::stoul(value));
         else if (name == "--timeout") options.timeout_seconds = std::stod(value);
         else if (name == "--lease") options.lease_seconds = std::stod(value);
+        else if (name == "--deadline") options.deadline_seconds = std::stod(value);
+        else if (name == "--lifespan") options.lifespan_seconds = std::stod(value);
+        else if (name == "--strength") options.strength = value;
+        else if (name == "--period") options.period_seconds = std::stod(value);
         else if (name == "--group") options.group = value;
         else if (name == "--linger") options.linger_seconds = std::stod(value);
         else usage("unknown option " + name);

@@ -64,6 +64,11 @@ struct WriterListener : DataWriterListener {
         say("{\"matched\": %d}", status.current_count);
     }
 
+    void on_offered_deadline_missed(DataWriter*, const OfferedDeadlineMissedStatus& status) override
+    {
+        say("{\"deadline_missed\": %u}", status.total_count);
+    }
+
     void on_offered_incompatible_qos(DataWriter*, const OfferedIncompatibleQosStatus& status) override
     {
         say("{\"incompatible_qos\": \"%s\"}", policy_name(status.last_policy_id).c_str());
@@ -74,6 +79,11 @@ struct ReaderListener : DataReaderListener {
     void on_liveliness_changed(DataReader*, const LivelinessChangedStatus& status) override
     {
         say("{\"alive\": %d}", status.alive_count);
+    }
+
+    void on_requested_deadline_missed(DataReader*, const RequestedDeadlineMissedStatus& status) override
+    {
+        say("{\"deadline_missed\": %u}", status.total_count);
     }
 
     void on_subscription_matched(DataReader*, const SubscriptionMatchedStatus& status) override
@@ -100,6 +110,15 @@ void endpoint_qos(Qos& qos, const Options& options)
     qos.resource_limits().allocated_samples = 10;
     qos.endpoint().history_memory_policy = eprosima::fastdds::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.data_sharing().off();
+    if (options.deadline_seconds > 0) {
+        qos.deadline().period = Duration_t(options.deadline_seconds);
+    }
+    if (options.lifespan_seconds > 0) {
+        qos.lifespan().duration = Duration_t(options.lifespan_seconds);
+    }
+    if (!options.strength.empty()) {
+        qos.ownership().kind = EXCLUSIVE_OWNERSHIP_QOS;
+    }
     if (options.lease_seconds > 0) {
         qos.liveliness().kind = AUTOMATIC_LIVELINESS_QOS;
         qos.liveliness().lease_duration = Duration_t(options.lease_seconds);
@@ -175,6 +194,10 @@ int publish(const Options& options, DomainParticipant* participant, Topic* topic
     DataWriterQos qos;
     endpoint_qos(qos, options);
     static WriterListener listener;
+    if (!options.strength.empty()) {
+        qos.ownership_strength().value = static_cast<uint32_t>(std::stoul(options.strength));
+    }
+    qos.writer_data_lifecycle().autodispose_unregistered_instances = options.autodispose;
     // Only the asynchronous mode splits a sample into fragments.
     qos.publish_mode().kind = options.type == "Big" ? ASYNCHRONOUS_PUBLISH_MODE : SYNCHRONOUS_PUBLISH_MODE;
     // The default of 3 s would delay every repair by as much.
@@ -208,7 +231,7 @@ int publish(const Options& options, DomainParticipant* participant, Topic* topic
             return kExitFailed;
         }
         say("{\"wrote\": %" PRIu32 "}", k);
-        std::this_thread::sleep_for(kPace);
+        std::this_thread::sleep_until(after(options.period_seconds));
     }
     if (options.dispose) {
         for (uint32_t k = 0; k < std::min<uint32_t>(3, options.count); k++) {
@@ -221,6 +244,16 @@ int publish(const Options& options, DomainParticipant* participant, Topic* topic
         }
     }
     std::this_thread::sleep_until(after(options.linger_seconds));
+    if (options.autodispose) {
+        for (uint32_t k = 0; k < std::min<uint32_t>(3, options.count); k++) {
+            fill(data, options, k);
+            if (writer->unregister_instance(&data, HANDLE_NIL) != RETCODE_OK) {
+                std::fprintf(stderr, "peer: unregistering %" PRIu32 " failed\n", k);
+                return kExitFailed;
+            }
+        }
+        std::this_thread::sleep_for(kSettle);
+    }
     return 0;
 }
 

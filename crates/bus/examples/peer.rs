@@ -54,7 +54,7 @@ impl Options {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         while let Some(argument) = arguments.next() {
             let name = argument.strip_prefix("--").ok_or_else(|| format!("unexpected {argument:?}"))?;
-            let value = if matches!(name, "dispose" | "gate" | "old" | "announce-type") {
+            let value = if matches!(name, "dispose" | "gate" | "old" | "announce-type" | "autodispose") {
                 Some(String::new())
             } else {
                 arguments.next()
@@ -96,21 +96,25 @@ impl Options {
             Ok(lease) if !lease.is_zero() => builder.liveliness(LivelinessKind::Automatic, lease),
             _ => builder,
         };
-        let builder = match self.seconds("deadline", 0.0) {
-            Ok(period) if !period.is_zero() => builder.deadline(period),
-            _ => builder,
-        };
-        let builder = match self.seconds("lifespan", 0.0) {
-            Ok(time) if !time.is_zero() => builder.lifespan(time),
-            _ => builder,
-        };
-        let builder = match self.text("strength", "").parse() {
-            Ok(strength) => builder.exclusive_ownership(strength),
-            Err(_) => builder,
-        };
-        match self.text("durability", "volatile").as_str() {
+        let builder = match self.text("durability", "volatile").as_str() {
             "transient-local" => builder.transient_local(),
             _ => builder,
+        };
+        self.configure_policies(builder)
+    }
+
+    fn configure_policies<'a, E: Target>(&self, builder: EndpointBuilder<'a, E>) -> EndpointBuilder<'a, E> {
+        let finite = |name| self.seconds(name, 0.0).ok().filter(|period| !period.is_zero());
+        let mut builder = builder.autodispose(self.values.contains_key("autodispose"));
+        if let Some(period) = finite("deadline") {
+            builder = builder.deadline(period);
+        }
+        if let Some(time) = finite("lifespan") {
+            builder = builder.lifespan(time);
+        }
+        match self.text("strength", "").parse() {
+            Ok(strength) => builder.exclusive_ownership(strength),
+            Err(_) => builder,
         }
     }
 }
@@ -183,15 +187,18 @@ fn publish_by<T>(
     for k in 0..count {
         publisher.write(&sample(k))?;
         println!("{{\"wrote\": {k}}}");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(options.seconds("period", 0.01)?);
     }
     if options.values.contains_key("dispose") {
         for k in 0..count.min(3) {
             publisher.dispose(&sample(k))?;
         }
     }
-    std::thread::sleep(options.seconds("linger", 3.0)?);
-    report_events(participant);
+    let end = node::clock::monotonic() + options.seconds("linger", 3.0)?;
+    while node::clock::monotonic() < end {
+        std::thread::sleep(Duration::from_millis(50).min(end - node::clock::monotonic()));
+        report_events(participant);
+    }
     println!("{{\"matched\": {}}}", publisher.matched().total);
     Ok(true)
 }
@@ -236,7 +243,8 @@ fn subscribe_by<T>(
                     println!("{{\"disposed\": {}}}", key(&value));
                 }
                 Data::Disposed(None) => println!("{{\"disposed\": null}}"),
-                Data::Unregistered(_) => {}
+                Data::Unregistered(Some(value)) => println!("{{\"ended\": {}}}", key(&value)),
+                Data::Unregistered(None) => println!("{{\"ended\": null}}"),
             },
             Ok(None) => report_events(participant),
             Err(error) => return Err(error),

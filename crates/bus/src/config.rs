@@ -212,7 +212,9 @@ impl<'a, E: Target> EndpointBuilder<'a, E> {
 
     /// Whether a publisher disposes of the instances that it unregisters, and of all that it has written when it is
     /// deleted; by default not, so that a successor may take them over. Its deletion is then told to others up to 2 s
-    /// later, when reliable subscribers have acknowledged. Costs the memory of a key hash an instance.
+    /// later, when reliable subscribers have acknowledged;
+    /// leaving the domain waits for that. Costs the memory of the
+    /// serialized key of each instance, which is made when its first sample is written.
     pub fn autodispose(mut self, is_wanted: bool) -> Self {
         self.qos.autodispose_unregistered_instances = is_wanted;
         self

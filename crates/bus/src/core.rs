@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::engine::{Engine, Member};
+use crate::engine::{Engine, Member, is_bus_thread};
 
 /// What a participant and its endpoints share; the last owner leaves the domain.
 pub(crate) struct Core {
@@ -27,8 +28,28 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Waits until reliable subscribers have heard what deleted publishers dispose of. Not on a bus thread, which has to
+    /// hear that they have.
+    fn finish_deletions(&self) {
+        let end = node::clock::monotonic() + DELETIONS_MAX;
+        while !is_bus_thread() && node::clock::monotonic() < end {
+            if !self.with(|state| state.machine.is_deleting()) {
+                return;
+            }
+            node::clock::sleep(DELETIONS_LOOK);
+        }
+    }
+}
+
+/// How long leaving the domain may wait; the protocol gives up before.
+const DELETIONS_MAX: Duration = Duration::from_secs(3);
+/// Usually one look is enough: no publisher disposes when it is deleted unless it was asked to.
+const DELETIONS_LOOK: Duration = Duration::from_millis(1);
+
 impl Drop for Core {
     fn drop(&mut self) {
+        self.finish_deletions();
         self.with(|state| state.machine.close(node::clock::monotonic()));
         self.engine.remove_member(self.member.prefix);
         self.engine.leave(&self.member);

@@ -17,6 +17,7 @@ use rtps::{
 use crate::config::EndpointRequest;
 use crate::core::Core;
 use crate::engine::{Hooks, is_bus_thread};
+use crate::keys::key_serializer;
 use crate::sample::Matched;
 use crate::transport::Note;
 use crate::{CreateError, PublishError};
@@ -47,10 +48,22 @@ fn check(core: &Core, config: &EndpointConfig) -> Result<(), CreateError> {
 }
 
 impl Endpoint {
-    pub(crate) fn writer(core: &Arc<Core>, config: EndpointConfig) -> Result<Self, CreateError> {
+    /// A writer that writes in `representation`, of a type that `structure` describes.
+    pub(crate) fn writer(
+        core: &Arc<Core>,
+        config: EndpointConfig,
+        representation: Representation,
+        structure: impl FnOnce() -> Arc<StructType>,
+    ) -> Result<Self, CreateError> {
         check(core, &config)?;
+        let needs_keys = config.is_keyed && config.qos.autodispose_unregistered_instances;
+        let serializer = needs_keys.then(|| key_serializer(structure(), representation));
         Self::create(core, config, Hooks::new(None), |machine, config| {
-            machine.create_writer(node::clock::monotonic(), config)
+            let entity = machine.create_writer(node::clock::monotonic(), config)?;
+            if let Some(serializer) = serializer {
+                machine.set_key_serializer(entity, serializer);
+            }
+            Ok(entity)
         })
     }
 

@@ -4,10 +4,30 @@
 //! earlier samples.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rtps::RawSample;
-use rtps::cdr::KeyHash;
+use rtps::cdr::{KeyHash, Representation};
+use rtps::types::{DynamicValue, StructType};
+use rtps::{KeySerializer, RawSample};
+
+/// A serialized key is padded to this many octets: Fast DDS takes a shorter one, encapsulation header included, for a
+/// key hash and does not find the instance.
+const KEY_PAYLOAD_MIN: usize = 20;
+
+/// Makes a serialized key as long as every peer needs it.
+pub(crate) fn pad_key(payload: &mut Vec<u8>) {
+    payload.resize(payload.len().max(KEY_PAYLOAD_MIN), 0);
+}
+
+/// What a publisher's machine makes serialized keys by.
+pub(crate) fn key_serializer(structure: Arc<StructType>, representation: Representation) -> KeySerializer {
+    KeySerializer(Arc::new(move |payload| {
+        let (value, mut key) = (DynamicValue::from_payload(&structure, payload).ok()?, Vec::new());
+        value.key_to_payload_in(representation, &mut key).ok()?;
+        pad_key(&mut key);
+        Some(key)
+    }))
+}
 
 /// Serialized keys by their hash, bounded: see [`KEYS_MAX`] and [`BYTES_MAX`].
 #[derive(Debug, Default)]

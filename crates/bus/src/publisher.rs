@@ -10,6 +10,7 @@ use rtps::message::StatusInfo;
 
 use crate::config::{EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config, written};
+use crate::keys::pad_key;
 use crate::sample::Matched;
 use crate::{CreateError, DdsType, EndpointStatus, Participant, PublishError};
 
@@ -23,17 +24,13 @@ pub struct Publisher<T> {
     values: PhantomData<fn(T)>,
 }
 
-/// A serialized key is padded to this many octets: Fast DDS takes a shorter one, encapsulation header included, for a
-/// key hash and does not find the instance.
-pub(crate) const KEY_PAYLOAD_MIN: usize = 20;
-
 impl<T: DdsType> Target for Publisher<T> {
     type Needs = ();
 
     fn create(participant: &Participant, request: EndpointRequest, _needs: ()) -> Result<Self, CreateError> {
         let representation = written(&request.topic, &request.qos)?;
         let config = config(request, T::TYPE_NAME, T::KEYED, || Some(T::structure()))?;
-        let endpoint = Endpoint::writer(&participant.core, config)?;
+        let endpoint = Endpoint::writer(&participant.core, config, representation, T::structure)?;
         Ok(Self { endpoint, representation, scratch: Mutex::default(), values: PhantomData })
     }
 }
@@ -74,7 +71,7 @@ impl<T: DdsType> Publisher<T> {
         let instance = Some(self.key_hash(value)?);
         let encode = |out: &mut Vec<u8>| {
             key_to_payload_in(value, self.representation, out)?;
-            out.resize(out.len().max(KEY_PAYLOAD_MIN), 0);
+            pad_key(out);
             Ok(())
         };
         self.encoded(encode, |payload| self.endpoint.write(instance, status, payload))

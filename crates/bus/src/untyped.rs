@@ -13,8 +13,7 @@ use crate::config::{EndpointRequest, Target};
 use crate::endpoint::{Endpoint, config, written};
 use crate::engine::Hooks;
 use crate::filter::requested;
-use crate::keys::Keys;
-use crate::publisher::KEY_PAYLOAD_MIN;
+use crate::keys::{Keys, pad_key};
 use crate::sample::{Data, Matched};
 use crate::{CreateError, EndpointStatus, Participant, PublishError, ReceiveError, TransportKind};
 
@@ -37,7 +36,7 @@ impl Target for UntypedPublisher {
         let is_keyed = structure.is_keyed();
         let representation = written(&request.topic, &request.qos)?;
         let config = config(request, structure.name(), is_keyed, || Some(Arc::clone(&structure)))?;
-        let endpoint = Endpoint::writer(&participant.core, config)?;
+        let endpoint = Endpoint::writer(&participant.core, config, representation, || structure)?;
         Ok(Self { endpoint, is_keyed, representation })
     }
 }
@@ -76,7 +75,7 @@ impl UntypedPublisher {
         let fault = |source| PublishError::Encode { topic: self.endpoint.topic.clone(), source };
         let mut payload = Vec::new();
         value.key_to_payload_in(self.representation, &mut payload).map_err(fault)?;
-        payload.resize(payload.len().max(KEY_PAYLOAD_MIN), 0);
+        pad_key(&mut payload);
         let instance = value.key_hash_in(self.representation).map_err(fault)?;
         self.endpoint.write(Some(instance), status, &payload)
     }

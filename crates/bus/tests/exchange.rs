@@ -312,6 +312,32 @@ fn domains_are_apart() {
     assert_eq!(publisher.matched().current, 0);
 }
 
+/// A publisher that disposes of its instances when it is deleted does so also when its participant leaves right after;
+/// subscribers get the whole key.
+#[test]
+fn instances_end_with_their_publisher() {
+    let b = join("b", 59);
+    let subscriber = b.subscriber::<Item>("items").reliable().keep_all().build().unwrap();
+    {
+        let a = join("a", 59);
+        let publisher = a.publisher::<Item>("items").reliable().keep_all().autodispose(true).build().unwrap();
+        assert!(publisher.wait_for_match(1, LONG) && subscriber.wait_for_match(1, LONG));
+        for id in [3, 4, 3] {
+            publisher.write(&item(id, 1.0)).unwrap();
+        }
+    }
+    let next = || subscriber.recv_timeout(LONG).unwrap().unwrap().data;
+    assert_eq!([next(), next(), next()], [3, 4, 3].map(|id| Data::Valid(item(id, 1.0))));
+    let mut ended: Vec<u32> = (0..2)
+        .map(|_| match next() {
+            Data::Disposed(Some(key)) => key.id,
+            other => panic!("a disposal, not {other:?}"),
+        })
+        .collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [3, 4]);
+}
+
 /// Values of a type described in XML are those of the derived type of the same name, and end their instances as those
 /// do.
 #[test]

@@ -68,3 +68,4 @@ pub use reader::{HashKey, KeyHasher};
 pub use sequence::{FragmentNumber, FragmentNumberSet, NumberSetError, SequenceNumber, SequenceNumberSet};
 pub use status::{EndpointStatus, RejectReason};
 pub use time::{Lease, WireTime};
+pub use writer::{KeySerializer, SerializeKey};

@@ -14,8 +14,8 @@ use rtps::qos::{
     DestinationOrder, Durability, History, Liveliness, LivelinessKind, Ownership, Policy, Qos, ResourceLimits,
 };
 use rtps::{
-    CreateEndpointError, EndpointConfig, EntityId, Event, GuidPrefix, KeyHasher, Lease, Locator, RawSample,
-    RejectReason, SequenceNumber, WireTime, WriteSample,
+    CreateEndpointError, EndpointConfig, EntityId, Event, GuidPrefix, KeyHasher, KeySerializer, Lease,
+    Locator, RawSample, RejectReason, SequenceNumber, WireTime, WriteSample,
 };
 use world::{World, best_effort, durable, endpoint, number, numbers, reliable};
 
@@ -442,6 +442,32 @@ fn unregistering_disposes_when_asked_to() {
         assert_eq!(ends.iter().map(|(key, ..)| *key).collect::<Vec<_>>(), [1, 3, 4]);
         assert!(ends.iter().all(|end| end.2.disposed == autodispose_unregistered_instances), "{ends:?}");
         assert_eq!(world.participant(1).remote_writers().count(), 0);
+    }
+}
+
+/// A deleted writer's disposals carry the keys of its instances, and it waits until they have arrived, but not for ever.
+#[test]
+fn disposals_at_deletion_carry_keys() {
+    for is_lost in [false, true] {
+        let writing = Qos { autodispose_unregistered_instances: true, ..reliable() };
+        let (mut world, writer, reader) = pair(&writing, &reliable());
+        let key_of = |payload: &[u8]| Some([&payload[..5], &[0xee]].concat());
+        world.participant(0).set_key_serializer(writer, KeySerializer(Arc::new(key_of)));
+        (1..4).for_each(|key| put(&mut world, 0, writer, key, 9, WRITTEN));
+        put(&mut world, 0, writer, 2, 8, WRITTEN);
+        assert_eq!(take(&mut world, 1, reader).len(), 4);
+        world.filter = Some(Box::new(move |_, _| is_lost));
+        let now = world.now;
+        world.participant(0).delete_writer(now, writer);
+        assert!(world.participant(0).is_deleting());
+        world.run_for(SECOND);
+        assert_eq!(world.participant(0).is_deleting(), is_lost);
+        world.run_for(SECOND);
+        assert!(!world.participant(0).is_deleting());
+        let ends: Vec<_> =
+            std::iter::from_fn(|| world.take(1, reader)).map(|sample| sample.payload).collect();
+        let keys = [1, 2, 3].map(|key| vec![0, 1, 0, 0, key, 0xee]);
+        assert_eq!(ends, if is_lost { &keys[..0] } else { &keys[..] });
     }
 }
 

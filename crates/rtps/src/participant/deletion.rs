@@ -32,12 +32,18 @@ impl Participant {
         self.events.forget(writer);
     }
 
+    /// Whether a deleted writer still waits for its readers. Whoever closes the participant before tells them that it
+    /// is gone without that they have heard what it disposed of.
+    pub fn is_deleting(&self) -> bool {
+        self.writers.values().any(|writer| writer.closes_at.is_some())
+    }
+
     /// Disposes of what a writer still writes, when its QoS says so; false when there is nothing.
     fn dispose_registered(&mut self, now: Instant, writer: EntityId) -> bool {
         let registered = self.writers.get_mut(&writer).map(Writer::take_registered).unwrap_or_default();
         let status = StatusInfo { disposed: true, unregistered: true };
-        let samples = registered.iter().map(|key| {
-            let sample = WriteSample { instance: Some(*key), status, ..WriteSample::default() };
+        let samples = registered.iter().map(|(key, payload)| {
+            let sample = WriteSample { instance: Some(*key), status, payload, ..WriteSample::default() };
             // A full history: a reader that lags so far learns of the end when the writer is gone.
             self.write(now, writer, sample).is_ok()
         });

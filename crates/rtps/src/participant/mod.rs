@@ -63,7 +63,7 @@ use crate::history::{RawSample, Refused};
 use crate::liveliness::Liveliness;
 use crate::outbox::{Context, Datagram, Outbox};
 use crate::reader::{KeyHasher, Reader};
-use crate::writer::Writer;
+use crate::writer::{KeySerializer, Writer};
 use crate::{
     EndpointStatus, EntityId, Guid, GuidPrefix, Lease, Locator, MachineAddress, SequenceNumber, Statistics,
     VENDOR_STILLWATT, VendorId,
@@ -324,6 +324,14 @@ impl Participant {
         self.note_deadline(deadline);
         self.note_written(now, writer);
         Ok(sequence)
+    }
+
+    /// Lets a writer that disposes of its instances when it is deleted name them by their keys. To be called before it
+    /// writes; without, only hashes of the keys travel, by which Cyclone DDS, for one, knows no instance.
+    pub fn set_key_serializer(&mut self, writer: EntityId, serializer: KeySerializer) {
+        if let Some(writer) = self.writers.get_mut(&writer) {
+            writer.set_key_serializer(serializer);
+        }
     }
 
     /// Lets a reader have only samples that pass the filter, or all again; holds for what is handed over from now on.

@@ -22,6 +22,7 @@ mod outbound;
 mod outgoing;
 mod proxy;
 mod readers;
+mod registered;
 mod repair;
 mod window;
 
@@ -36,6 +37,8 @@ use self::outgoing::{Audience, Outgoing, gap};
 pub(crate) use self::proxy::ReaderAddress;
 use self::proxy::ReaderProxy;
 use self::readers::Readers;
+use self::registered::Registered;
+pub use self::registered::{KeySerializer, SerializeKey};
 use crate::cdr::KeyHash;
 use crate::deadline::Deadlines;
 use crate::event::Event;
@@ -59,7 +62,7 @@ pub(crate) struct Writer {
     pub(crate) status: EndpointStatus,
     deadlines: Option<Deadlines>,
     /// The instances that it has written and not ended, when it disposes of those that it unregisters.
-    registered: Option<BTreeSet<KeyHash>>,
+    registered: Option<Registered>,
     /// When it is removed at the latest, after its application has deleted it.
     pub(crate) closes_at: Option<Instant>,
     multicast_min: Option<usize>,
@@ -84,7 +87,7 @@ impl Writer {
             out: Outbound::new(entity, &qos, limits),
             status: EndpointStatus::default(),
             deadlines: Deadlines::new(qos.deadline, limits.instances_max),
-            registered: qos.autodispose_unregistered_instances.then(BTreeSet::new),
+            registered: qos.autodispose_unregistered_instances.then(Registered::default),
             closes_at: None,
             qos,
             last: SequenceNumber::ZERO,
@@ -154,7 +157,7 @@ impl Writer {
         timestamp: Option<WireTime>,
         payload: &[u8],
     ) -> SequenceNumber {
-        self.note_instance(cx, instance, &mut status);
+        self.note_instance(cx, instance, &mut status, payload);
         self.last = self.last.next();
         let is_waiting = self.out.sent < self.last.previous();
         if self.keeps_history() {
@@ -174,7 +177,13 @@ impl Writer {
     }
 
     /// Keeps the deadline of an instance and the list of those to dispose of; unregistering disposes when it should.
-    fn note_instance(&mut self, cx: &Context<'_>, instance: Option<KeyHash>, status: &mut StatusInfo) {
+    fn note_instance(
+        &mut self,
+        cx: &Context<'_>,
+        instance: Option<KeyHash>,
+        status: &mut StatusInfo,
+        payload: &[u8],
+    ) {
         let is_end = status.disposed || status.unregistered;
         if let Some(deadlines) = &mut self.deadlines {
             if is_end {
@@ -185,16 +194,19 @@ impl Writer {
         }
         let (Some(registered), Some(key)) = (&mut self.registered, instance) else { return };
         status.disposed |= status.unregistered;
-        if status.unregistered {
-            registered.remove(&key);
-        } else if registered.len() < cx.limits.instances_max {
-            registered.insert(key);
+        registered.note(key, *status, payload, cx.limits.instances_max);
+    }
+
+    /// See [`crate::Participant::set_key_serializer`].
+    pub(crate) fn set_key_serializer(&mut self, serializer: KeySerializer) {
+        if let Some(registered) = &mut self.registered {
+            registered.set_serializer(serializer);
         }
     }
 
-    /// The instances to dispose of before the writer is deleted.
-    pub(crate) fn take_registered(&mut self) -> BTreeSet<KeyHash> {
-        self.registered.take().unwrap_or_default()
+    /// The instances to dispose of before the writer is deleted, with their serialized keys.
+    pub(crate) fn take_registered(&mut self) -> BTreeMap<KeyHash, Vec<u8>> {
+        self.registered.take().map(Registered::into_keys).unwrap_or_default()
     }
 
     fn kept(&self) -> Kept {
