@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::process::exit(3);
     });
     let mut transports = Transports::shared_memory();
+    transports.shared_memory_spin = Duration::from_micros(number("--spin")?.unwrap_or(0).into());
     transports.shared_memory_users = number("--user")?.into_iter().collect();
     let participant = Participant::builder()
         .domain(number("--domain")?.unwrap_or(0))

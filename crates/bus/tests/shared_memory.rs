@@ -46,6 +46,21 @@ fn samples_of_every_size_cross() {
     }
 }
 
+/// A process that looks before it sleeps hears what comes while it looks, and what comes while it sleeps.
+#[test]
+fn readers_may_look_before_they_sleep() {
+    let topic = topic("spin");
+    let common = ["--topic", topic.as_str(), "--spin", "30000"];
+    let mut publisher = Process::start("pub", 103, &common);
+    let mut subscriber = Process::start("sub", 103, &common);
+    publisher.share_with(&mut [&mut subscriber], 1);
+    for pause in [0, 0, 0, 10, 10, 100, 100] {
+        std::thread::sleep(Duration::from_millis(pause));
+        let number = publisher.write(1, 100);
+        assert_eq!(subscriber.sample(number)["by"], "SharedMemory");
+    }
+}
+
 /// A subscriber that is stopped for a while is overrun, and gets everything nevertheless, in order: what it lost is
 /// repaired. One that keeps up loses nothing to it.
 #[test]
