@@ -32,6 +32,7 @@ fn participant(number: u8, now: Instant) -> Participant {
         reach: Reach::default(),
         machine_address: None,
         allowed_networks: Vec::new(),
+        is_relay: false,
         partition_rule: rtps::partition::PartitionRule::FastDds,
         fragment_size: 1000,
         limits,

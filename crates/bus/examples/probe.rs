@@ -100,6 +100,7 @@ fn forged(random: &mut Random, domain: u32) -> Vec<u8> {
         reach: rtps::Reach::default(),
         machine_address: None,
         allowed_networks: Vec::new(),
+        is_relay: false,
         partition_rule: rtps::partition::PartitionRule::FastDds,
         fragment_size: rtps::FRAGMENT_SIZE_MAX,
         limits: rtps::Limits::default(),

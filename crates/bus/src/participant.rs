@@ -156,6 +156,7 @@ impl ParticipantBuilder {
             reach: place.reach,
             machine_address: place.shared_memory.as_ref().map(|shared| shared.address),
             allowed_networks: self.allowed_networks,
+            is_relay: false,
             partition_rule: self.partition_rule,
             fragment_size: self.fragment_size,
             limits: self.limits,

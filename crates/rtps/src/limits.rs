@@ -159,6 +159,8 @@ pub struct Statistics {
     pub replies_withheld: u64,
     /// Datagrams ignored because they came from a network that is not allowed.
     pub network_refused: u64,
+    /// Announcements of participants sent on to others, see [`crate::ParticipantConfig::is_relay`].
+    pub announcements_relayed: u64,
     /// Events dropped because nobody polled them.
     pub events_dropped: u64,
 }

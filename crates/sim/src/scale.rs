@@ -21,6 +21,9 @@ pub enum Layout {
     /// topics of all, and they know nobody else. The first announces to all others, since a participant that is not heard
     /// from is forgotten when its lease ends. Grows with the number of participants.
     Star,
+    /// The first is a discovery relay, the others share topics as in a mesh and announce themselves to the relay only, so
+    /// that each knows those it shares a topic with and the relay. Grows with the number of participants.
+    Relay,
 }
 
 /// What the scenario is to do.
@@ -109,10 +112,16 @@ fn add(world: &mut World, config: &ScaleConfig) -> Result<HostId, WorldError> {
         let limits = &mut participant.limits;
         limits.participants_max = limits.participants_max.max(participants);
         limits.endpoints_max = limits.endpoints_max.max(participants * (config.endpoints as usize + 2));
-        if config.layout == Layout::Star {
+        if config.layout != Layout::Mesh {
             let first = World::discovery_address(0);
             let others = (1..config.participants).map(World::discovery_address);
             participant.announce_to = if is_first { others.collect() } else { vec![first] };
+        }
+        if config.layout == Layout::Relay && is_first {
+            participant.is_relay = true;
+            participant.announce_to.clear();
+            // All of them may start at once.
+            limits.unconfirmed_max = limits.unconfirmed_max.max(participants);
         }
     })
 }
@@ -120,6 +129,9 @@ fn add(world: &mut World, config: &ScaleConfig) -> Result<HostId, WorldError> {
 fn create_endpoints(participant: &mut Participant, now: Instant, config: &ScaleConfig, index: u32) {
     let endpoint =
         |topic| EndpointConfig { topic, type_name: "Number".into(), qos: qos(), ..EndpointConfig::default() };
+    if config.layout == Layout::Relay && index == 0 {
+        return;
+    }
     for number in 0..config.endpoints / 2 {
         let (written, read) = topics(config, index, number);
         // Names and partitions are short and the keys of a participant are not used up.
@@ -142,8 +154,9 @@ fn topics(config: &ScaleConfig, index: u32, number: u32) -> (String, String) {
     match (config.layout, index) {
         (Layout::Star, 0) => (format!("down/{number}"), format!("up/{number}")),
         (Layout::Star, _) => (format!("up/{number}"), format!("down/{number}")),
-        (Layout::Mesh, _) => {
+        (Layout::Mesh | Layout::Relay, _) => {
             let groups = groups(config);
+            let index = index.saturating_sub(config.participants - members(config));
             let name = |index: u32| format!("group{}/{number}", index % groups);
             (name(index), name(index.wrapping_add(groups.div_ceil(2))))
         }
@@ -152,7 +165,12 @@ fn topics(config: &ScaleConfig, index: u32, number: u32) -> (String, String) {
 
 /// Participants that write the same topics form a group; there are two in each.
 fn groups(config: &ScaleConfig) -> u32 {
-    config.participants.div_ceil(2).max(1)
+    members(config).div_ceil(2).max(1)
+}
+
+/// How many participants share topics.
+fn members(config: &ScaleConfig) -> u32 {
+    config.participants.saturating_sub(u32::from(config.layout == Layout::Relay))
 }
 
 fn matches_expected(config: &ScaleConfig) -> u64 {
@@ -160,10 +178,8 @@ fn matches_expected(config: &ScaleConfig) -> u64 {
     if config.layout == Layout::Star {
         return 4 * half * u64::from(config.participants.saturating_sub(1));
     }
-    let groups = groups(config);
-    let members = |group: u32| {
-        u64::from(config.participants / groups) + u64::from(group < config.participants % groups)
-    };
+    let (groups, all) = (groups(config), members(config));
+    let members = |group: u32| u64::from(all / groups) + u64::from(group < all % groups);
     // The readers of a group's topics are those for which it is half of all groups further on.
     let shift = groups.div_ceil(2);
     (0..groups).map(|group| 2 * half * members((group + shift) % groups) * members(group)).sum()

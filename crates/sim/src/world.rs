@@ -128,6 +128,7 @@ impl World {
             reach: Reach { local_addresses: vec![ip.into()], ..Reach::default() },
             machine_address: None,
             allowed_networks: Vec::new(),
+            is_relay: false,
             partition_rule: PartitionRule::FastDds,
             fragment_size: FRAGMENT_SIZE_MAX,
             limits: Limits::default(),

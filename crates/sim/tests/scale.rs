@@ -19,6 +19,29 @@ fn full_match_of_2560_endpoints() {
     assert!(report.network.copies_lost > 0);
 }
 
+/// Through a relay participants know those that they share a topic with, and the relay, but nobody else; what is sent
+/// grows with their number, not with its square.
+#[test]
+fn a_relay_introduces_those_that_need_each_other() {
+    let run = |participants: u32| {
+        let layout = Layout::Relay;
+        let config = ScaleConfig { layout, ..ScaleConfig::new(participants, 4, Ratio::new(0.01), 1) };
+        let (mut world, report) = scale(&config).unwrap();
+        assert_eq!(report.matches, report.matches_expected, "{report:?}");
+        assert!(report.time_to_match.unwrap() < Duration::from_secs(5), "{report:?}");
+        let others = u64::from(participants - 1);
+        // The relay knows them all; each of them the relay, one of its group, and two of either neighbouring group.
+        assert!(report.remote_participants <= others + others * 6, "{report:?}");
+        let before = world.counts().datagrams_sent;
+        world.run_for(Duration::from_secs(100));
+        assert_eq!(world.matches(), report.matches_expected, "nobody is forgotten");
+        (report.network.datagrams_sent, world.counts().datagrams_sent - before)
+    };
+    let (few, many) = (run(41), run(161));
+    println!("{few:?} {many:?}");
+    assert!(many.0 < few.0 * 5 && many.1 < few.1 * 5, "{few:?} {many:?}");
+}
+
 /// The same seed gives the same run to the last datagram, another seed another one.
 #[test]
 fn the_seed_decides_everything() {
@@ -35,7 +58,7 @@ fn the_seed_decides_everything() {
 #[test]
 fn every_number_matches_completely() {
     for participants in 0..10 {
-        for layout in [Layout::Mesh, Layout::Star] {
+        for layout in [Layout::Mesh, Layout::Star, Layout::Relay] {
             let config = ScaleConfig { layout, ..ScaleConfig::new(participants, 4, Ratio::new(0.0), 3) };
             let (mut world, report) = scale(&config).unwrap();
             assert!(report.time_to_match.is_some(), "{participants} {layout:?}: {report:?}");

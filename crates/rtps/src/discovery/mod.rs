@@ -2,6 +2,7 @@
 
 pub mod data;
 pub(crate) mod endpoints;
+pub(crate) mod relay;
 pub(crate) mod remote;
 pub(crate) mod restart;
 mod sedp;

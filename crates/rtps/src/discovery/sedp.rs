@@ -262,6 +262,7 @@ impl Participant {
                 self.recycle_sample(reader, sample.payload);
             }
         }
+        self.relay_introductions(now);
     }
 
     fn learn_endpoint(&mut self, now: Instant, from: GuidPrefix, is_writer: bool, payload: &[u8]) {
@@ -293,6 +294,7 @@ impl Participant {
         let address = Some(OwnAddress { unicast, group }).filter(|_| unicast.is_some() || group.is_some());
         self.remote.learn(&data, address);
         self.match_remote(now, guid);
+        self.relay_endpoint(guid);
     }
 
     /// Matches a remote endpoint with ours of its topic.

@@ -3,6 +3,7 @@
 //! A newcomer is answered by unicast before anything else is sent to it: some implementations otherwise wait for
 //! our next periodic announcement, seconds later.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 use units::Instant;
@@ -74,10 +75,24 @@ impl Participant {
         if now < self.announce_at {
             return;
         }
-        let to = self.config.announce_to.clone();
+        let to = self.announce_to();
         self.send_announcement(now, None, &to);
         self.announcements = self.announcements.saturating_add(1);
         self.announce_at = now + self.announce_interval();
+    }
+
+    /// Where an announcement goes. Who knows of us by unicast only, because we announce ourselves so or because we are the
+    /// relay that it asks, has to hear it there.
+    fn announce_to(&self) -> Vec<Locator> {
+        let mut to = self.config.announce_to.clone();
+        if !to.iter().any(Locator::is_multicast) || self.config.is_relay {
+            let named: BTreeSet<Locator> = to.iter().copied().collect();
+            let known = self.remote.participants.values().filter(|known| known.is_confirmed);
+            let known: BTreeSet<Locator> =
+                known.flat_map(|known| known.metatraffic.iter().copied()).collect();
+            to.extend(known.difference(&named));
+        }
+        to
     }
 
     /// The time until the next announcement: short at first, so that a loss heals soon, then doubling up to the period.
@@ -136,6 +151,7 @@ impl Participant {
     ) {
         let status = data.inline_qos.as_ref().map(|inline| inline.status_info()).unwrap_or_default();
         if status.disposed || status.unregistered || matches!(data.payload, Payload::Key(_)) {
+            self.relay_goodbye(now, source);
             self.forget_participant(source, LostReason::Left);
             return;
         }
@@ -156,6 +172,7 @@ impl Participant {
         if is_directed {
             self.confirm_participant(now, prefix);
         }
+        self.relay_announcement(now, prefix, data);
     }
 
     /// A participant has answered what only a receiver of ours can know.
@@ -270,6 +287,7 @@ impl Participant {
             self.forget_remote(guid);
         }
         self.unmatch_builtin_endpoints(prefix);
+        self.relay_forget(prefix);
         self.tell(Event::ParticipantLost { prefix, reason });
     }
 }

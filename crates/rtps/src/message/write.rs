@@ -5,7 +5,7 @@ use super::{
     kind,
 };
 use crate::parameter::{ParameterListWriter, StatusInfo, pid};
-use crate::{EntityId, GuidPrefix, SequenceNumber, VENDOR_STILLWATT, WireTime};
+use crate::{EntityId, GuidPrefix, SequenceNumber, VENDOR_STILLWATT, VendorId, WireTime};
 use alloc::vec::Vec;
 
 /// The parameters that we send with a change.
@@ -51,10 +51,15 @@ pub struct MessageWriter<'a> {
 impl<'a> MessageWriter<'a> {
     /// Clears the buffer and writes the header: protocol version 2.3, our vendor id, the sending participant.
     pub fn new(out: &'a mut Vec<u8>, prefix: GuidPrefix) -> Self {
+        Self::of_vendor(out, VENDOR_STILLWATT, prefix)
+    }
+
+    /// The same with the vendor id of another implementation, for what is sent on in its name.
+    pub fn of_vendor(out: &'a mut Vec<u8>, vendor: VendorId, prefix: GuidPrefix) -> Self {
         out.clear();
         out.extend_from_slice(b"RTPS");
         out.extend_from_slice(&PROTOCOL_VERSION);
-        out.extend_from_slice(&VENDOR_STILLWATT.0);
+        out.extend_from_slice(&vendor.0);
         out.extend_from_slice(&prefix.0);
         Self { out }
     }

@@ -26,7 +26,8 @@ pub struct ParticipantConfig {
     pub metatraffic_unicast: Vec<Locator>,
     /// Where its user data is received.
     pub default_unicast: Vec<Locator>,
-    /// Where announcements are sent: the discovery multicast group and initial peers.
+    /// Where announcements are sent: the discovery multicast group and initial peers. Without a group, they are also sent
+    /// to every participant that is known, since those may hear of us no other way.
     pub announce_to: Vec<Locator>,
     /// What it can send to.
     pub reach: Reach,
@@ -35,6 +36,9 @@ pub struct ParticipantConfig {
     /// The networks whose datagrams it heeds; none for all. Does not concern transports without IP addresses, nor open
     /// TCP connections.
     pub allowed_networks: Vec<Network>,
+    /// Whether it introduces participants to each other that have a topic in common, for those that announce themselves to
+    /// it only.
+    pub is_relay: bool,
     /// How partition names match.
     pub partition_rule: PartitionRule,
     /// Samples above this many bytes travel in fragments of this size; at most 65,000 fits a UDP datagram.

@@ -56,6 +56,7 @@ use alloc::vec::Vec;
 use units::Instant;
 
 use crate::discovery::endpoints::RemoteEndpoint;
+use crate::discovery::relay::Relay;
 use crate::discovery::remote::{RemoteParticipant, RemoteTable};
 use crate::event::{Event, Events};
 use crate::filter::Filter;
@@ -78,6 +79,8 @@ pub struct Participant {
     /// Which of our readers listen to a remote writer.
     pub(crate) routes: BTreeMap<Guid, Vec<EntityId>>,
     pub(crate) remote: RemoteTable,
+    /// Only of a relay.
+    pub(crate) relay: Option<Relay>,
     /// Our own endpoints by topic.
     pub(crate) topics: BTreeMap<String, OwnEndpoints>,
     pub(crate) liveliness: Liveliness,
@@ -123,12 +126,14 @@ impl Participant {
     /// A participant that announces itself at once.
     pub fn new(mut config: ParticipantConfig, now: Instant) -> Self {
         config.timing = config.timing.bounded();
+        let is_relay = config.is_relay;
         let mut participant = Self {
             config,
             writers: BTreeMap::new(),
             readers: BTreeMap::new(),
             routes: BTreeMap::new(),
             remote: RemoteTable::default(),
+            relay: is_relay.then(Relay::default),
             topics: BTreeMap::new(),
             liveliness: Liveliness::default(),
             announce_at: now,

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "test harness: a failure here is a failed test")]
 
 use rtps::discovery::data::{EndpointData, EndpointKind, ParticipantData};
-use rtps::message::{Gap, Heartbeat, InlineQos, MessageReader, MessageWriter, Payload, Submessage};
+use rtps::message::{
+    Gap, Heartbeat, InlineQos, MessageReader, MessageWriter, Payload, StatusInfo, Submessage,
+};
 use rtps::qos::Qos;
 use rtps::{EntityId, Guid, GuidPrefix, Lease, Locator, SequenceNumber, SequenceNumberSet, VendorId};
 use std::time::Duration;
@@ -94,6 +96,17 @@ impl Puppet {
                 &InlineQos::default(),
                 Payload::Data(&payload),
             );
+        })
+    }
+
+    /// Its goodbye, as some say it: with the key in the inline QoS only.
+    pub(crate) fn leave(&self) -> Vec<u8> {
+        let guid = Guid::new(self.prefix, EntityId::PARTICIPANT);
+        let status = StatusInfo { disposed: true, unregistered: true };
+        let inline = InlineQos { key_hash: Some(guid.to_bytes()), status };
+        self.message(|message| {
+            let sequence = SequenceNumber::FIRST.next();
+            message.data(EntityId::UNKNOWN, EntityId::SPDP_WRITER, sequence, &inline, Payload::None);
         })
     }
 

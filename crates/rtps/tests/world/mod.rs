@@ -109,6 +109,7 @@ impl World {
             reach: rtps::Reach { local_addresses: vec![[10, 0, 0, host].into()], ..rtps::Reach::default() },
             machine_address: None,
             allowed_networks: Vec::new(),
+            is_relay: false,
             partition_rule: rtps::partition::PartitionRule::FastDds,
             fragment_size: rtps::FRAGMENT_SIZE_MAX,
             limits: Limits::default(),

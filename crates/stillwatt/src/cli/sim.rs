@@ -78,6 +78,8 @@ enum LayoutChoice {
     Mesh,
     /// All find the first only, as node managers do their monitor
     Star,
+    /// The first is a discovery relay by which the others find those that they share a topic with
+    Relay,
 }
 
 fn share(text: &str) -> Result<Ratio, String> {
@@ -131,6 +133,7 @@ fn run_scale(arguments: &RunArguments, output: &mut Output) -> Result<Exit, Fail
     config.layout = match arguments.layout {
         LayoutChoice::Mesh => Layout::Mesh,
         LayoutChoice::Star => Layout::Star,
+        LayoutChoice::Relay => Layout::Relay,
     };
     config.start_within = arguments.start_within;
     (config.network.duplication, config.network.reordering) = (arguments.duplication, arguments.reordering);
