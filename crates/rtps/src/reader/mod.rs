@@ -61,6 +61,8 @@ pub(crate) struct Reader {
     /// The most acknowledgements that a writer got which is no longer matched: when it is matched again, they go on from
     /// here, so that it does not take them for old ones.
     acknacks: u32,
+    /// Not later than the next knock at a writer that has not answered.
+    knock_at: Option<Instant>,
 }
 
 /// Where a submessage came from.
@@ -81,7 +83,17 @@ impl Reader {
         limits: &Limits,
     ) -> Self {
         let inbox = Inbox::new(entity, &qos, key_hasher.is_some(), limits);
-        Self { entity, topic, type_name, qos, key_hasher, inbox, writers: BTreeMap::new(), acknacks: 0 }
+        Self {
+            entity,
+            topic,
+            type_name,
+            qos,
+            key_hasher,
+            inbox,
+            writers: BTreeMap::new(),
+            acknacks: 0,
+            knock_at: None,
+        }
     }
 
     pub(crate) fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
@@ -94,8 +106,7 @@ impl Reader {
 
     /// When [`Reader::handle_timeout`] has work.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let knock_at = self.writers.values().filter_map(|writer| writer.knock_at).min();
-        [knock_at, self.inbox.deadline()].into_iter().flatten().min()
+        [self.knock_at, self.inbox.deadline()].into_iter().flatten().min()
     }
 
     /// When its QoS has work, which every sample may change; costs no more than a look.
@@ -178,6 +189,7 @@ impl Reader {
         if proxy.reliable && self.entity != EntityId::PARTICIPANT_MESSAGE_READER {
             proxy.knock(cx);
         }
+        self.note_knock(proxy.knock_at);
         proxy.lifespan = qos.lifespan;
         self.inbox.note_writer(guid, qos.ownership_strength);
         self.writers.insert(guid, proxy);
@@ -233,6 +245,8 @@ impl Reader {
     pub(crate) fn knock(&mut self, cx: &mut Context<'_>, writer: Guid) {
         if let Some(proxy) = self.writers.get_mut(&writer).filter(|proxy| proxy.reliable) {
             proxy.knock(cx);
+            let at = proxy.knock_at;
+            self.note_knock(at);
         }
     }
 
@@ -244,11 +258,19 @@ impl Reader {
                 self.resume(cx);
             }
         }
-        for proxy in self.writers.values_mut() {
-            if proxy.knock_at.is_some_and(|at| at <= cx.now) {
-                proxy.knock(cx);
+        if self.knock_at.is_some_and(|at| at <= cx.now) {
+            for proxy in self.writers.values_mut() {
+                if proxy.knock_at.is_some_and(|at| at <= cx.now) {
+                    proxy.knock(cx);
+                }
             }
+            self.knock_at = self.writers.values().filter_map(|writer| writer.knock_at).min();
         }
+    }
+
+    /// Notes when a writer is to be knocked at again.
+    fn note_knock(&mut self, at: Option<Instant>) {
+        self.knock_at = [self.knock_at, at].into_iter().flatten().min();
     }
 
     /// Handles a sample.

@@ -66,6 +66,8 @@ pub(crate) struct Writer {
     /// When it is removed at the latest, after its application has deleted it.
     pub(crate) closes_at: Option<Instant>,
     multicast_min: Option<usize>,
+    /// Whether readers have come, gone or moved since it was collected where to send.
+    has_news_of_readers: bool,
     /// Other ways to the readers of some participants.
     routes: BTreeMap<GuidPrefix, Locator>,
 }
@@ -93,6 +95,7 @@ impl Writer {
             last: SequenceNumber::ZERO,
             readers: Readers::default(),
             multicast_min,
+            has_news_of_readers: false,
             routes: BTreeMap::new(),
         }
     }
@@ -209,20 +212,24 @@ impl Writer {
         self.registered.take().map(Registered::into_keys).unwrap_or_default()
     }
 
-    fn kept(&self) -> Kept {
+    fn kept(&mut self) -> Kept {
+        self.collect_destinations();
         let has_reliable_reader = self.is_reliable() && self.readers.has_reliable();
         Kept { first: self.history.first(), has_reliable_reader }
     }
 
     /// Sends what is held back to be sent with others.
     pub(crate) fn flush(&mut self, cx: &mut Context<'_>) {
-        let kept = self.kept();
-        self.out.flush(cx, kept);
+        if self.out.send_at().is_some() {
+            let kept = self.kept();
+            self.out.flush(cx, kept);
+        }
     }
 
     /// Says that the writer is alive, by a heartbeat that wants no answer.
     pub(crate) fn assert_liveliness(&mut self, cx: &mut Context<'_>) {
         self.flush(cx);
+        self.collect_destinations();
         let heartbeat = self.out.heartbeat(EntityId::UNKNOWN, false, self.history.first());
         let heartbeat = Heartbeat { is_liveliness: true, ..heartbeat };
         let audience = Audience { writer: self.entity, reader: None, to: &self.out.destinations };
@@ -261,7 +268,7 @@ impl Writer {
         };
         let address = ReaderAddress { route: self.routes.get(&guid.prefix).copied(), ..address };
         self.readers.insert(ReaderProxy::new(guid, address, reliable, start));
-        self.collect_destinations();
+        self.has_news_of_readers = true;
         // Most participants never speak for a writer: nothing is said of that until one does.
         let has_nothing_to_say =
             self.entity == EntityId::PARTICIPANT_MESSAGE_WRITER && self.last == SequenceNumber::ZERO;
@@ -309,7 +316,7 @@ impl Writer {
         if !self.readers.remove(guid) {
             return false;
         }
-        self.collect_destinations();
+        self.has_news_of_readers = true;
         self.after_acknowledgement();
         true
     }
@@ -325,7 +332,7 @@ impl Writer {
         let address = ReaderAddress { route: proxy.address.route, ..address };
         if proxy.address != address {
             proxy.address = address;
-            self.collect_destinations();
+            self.has_news_of_readers = true;
         }
         true
     }
@@ -339,12 +346,16 @@ impl Writer {
         for proxy in self.readers.iter_mut().filter(|proxy| proxy.guid.prefix == peer) {
             proxy.address.route = route;
         }
-        self.collect_destinations();
+        self.has_news_of_readers = true;
     }
 
+    /// Looks where to send when readers have come, gone or moved since the last time: not before something is sent, since
+    /// it costs their number.
     fn collect_destinations(&mut self) {
-        let addresses = self.readers.addresses();
-        self.out.destinations = destinations(addresses, self.multicast_min);
+        if core::mem::take(&mut self.has_news_of_readers) {
+            let addresses = self.readers.addresses();
+            self.out.destinations = destinations(addresses, self.multicast_min);
+        }
     }
 
     fn serves_reliably(&self, qos: &Qos) -> bool {
