@@ -26,6 +26,18 @@ pub enum JoinError {
         /// Ports found taken.
         taken: u32,
     },
+    /// Another program has the port at which everyone in the domain listens for the discovery group.
+    #[error(
+        "cannot join domain {domain}: another program uses UDP port {port}, at which everyone in this domain listens for \
+         the discovery group: end that program, or use another domain (up to 101, none of the ports is one that Linux \
+         gives to programs that ask for any)"
+    )]
+    GroupPort {
+        /// The domain asked for.
+        domain: u32,
+        /// The port.
+        port: u16,
+    },
     /// None of the interfaces that it may use is here.
     #[error(
         "cannot join domain {domain}: none of the interfaces {} is up here: name others, or none to use all",

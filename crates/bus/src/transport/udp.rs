@@ -94,6 +94,10 @@ impl Multicast {
 fn multicast_sender(interface: Ipv4Addr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into())?;
+    // The system may have given it the port at which everyone of some domain listens for the discovery group: it is not
+    // in their way, nor does it get what they get.
+    socket.set_reuse_address(true)?;
+    socket.set_multicast_all_v4(false)?;
     socket.set_multicast_if_v4(&interface)?;
     socket.set_multicast_loop_v4(true)?;
     socket.set_multicast_ttl_v4(1)?;
@@ -138,7 +142,10 @@ impl DomainSockets {
         let first = ports(domain, 0).map_err(of_domain)?;
         let group =
             multicast.is_available().then(|| join(first.metatraffic_multicast, multicast)).transpose();
-        let group = group.map_err(fault("binding the discovery group's port"))?;
+        let group = group.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => JoinError::GroupPort { domain, port: first.metatraffic_multicast },
+            _ => fault("binding the discovery group's port")(source),
+        })?;
         for index in 0..=INDEX_MAX {
             let Ok(well_known) = ports(domain, index) else { break };
             let meta = free(bind(well_known.metatraffic_unicast, false));
@@ -275,5 +282,43 @@ impl Transport for UdpSender {
             return self.multicast.send(None, address, bytes);
         }
         self.socket.send_to(bytes, address).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loopback() -> Multicast {
+        let interface = Ipv4Addr::LOCALHOST;
+        Multicast {
+            senders: vec![multicast_sender(interface).unwrap()],
+            interfaces: vec![interface],
+            data: 1,
+        }
+    }
+
+    /// Whatever port the system gives a sender, everyone in the domain that has it can join and is alone to hear.
+    #[test]
+    fn senders_are_in_nobodys_way() {
+        let multicast = loopback();
+        let sender = &multicast.senders[0];
+        let port = local_port(sender).unwrap();
+        let listener = join(port, &multicast).unwrap();
+        multicast.send(None, SocketAddrV4::new(GROUP, port), b"x").unwrap();
+        let mut buffer = [0; 8];
+        assert_eq!(listener.recv(&mut buffer).unwrap(), 1);
+        sender.set_nonblocking(true).unwrap();
+        assert_eq!(sender.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    /// A program that has the discovery group's port for itself is said to be what is in the way.
+    #[test]
+    fn a_taken_group_port_is_named() {
+        let domain = 97;
+        let port = ports(domain, 0).unwrap().metatraffic_multicast;
+        let _taken = bind(port, false).unwrap();
+        let error = DomainSockets::open(domain, &loopback(), true).unwrap_err().to_string();
+        assert!(error.contains(&format!("domain {domain}: another program uses UDP port {port}")), "{error}");
     }
 }

@@ -153,9 +153,13 @@ fn group_sender(index: u32) -> io::Result<UdpSocket> {
     // As for IPv4: what does not work shows here. An interface that has just come up, though, may not use its address
     // for a second or two, until it knows that nobody else has it (RFC 4862 section 5.4); announcements come again.
     match socket.send_to(&[], &SocketAddrV6::new(GROUP_V6, 9, 0, 0).into()) {
-        Err(error) if error.kind() != io::ErrorKind::AddrNotAvailable => Err(error),
-        _ => Ok(socket.into()),
+        Err(error) if error.kind() != io::ErrorKind::AddrNotAvailable => return Err(error),
+        _ => {}
     }
+    // It has a port now, and as for IPv4 is in nobody's way there.
+    socket.set_reuse_address(true)?;
+    socket.set_multicast_all_v6(false)?;
+    Ok(socket.into())
 }
 
 impl Transport for UdpV6 {
