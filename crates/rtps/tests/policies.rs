@@ -451,7 +451,7 @@ fn disposals_at_deletion_carry_keys() {
     for is_lost in [false, true] {
         let writing = Qos { autodispose_unregistered_instances: true, ..reliable() };
         let (mut world, writer, reader) = pair(&writing, &reliable());
-        let key_of = |payload: &[u8]| Some([&payload[..5], &[0xee]].concat());
+        let key_of = |payload: &[u8]| Some([&payload[..5], &[0xee; 3]].concat());
         world.participant(0).set_key_serializer(writer, KeySerializer(Arc::new(key_of)));
         (1..4).for_each(|key| put(&mut world, 0, writer, key, 9, WRITTEN));
         put(&mut world, 0, writer, 2, 8, WRITTEN);
@@ -466,7 +466,7 @@ fn disposals_at_deletion_carry_keys() {
         assert!(!world.participant(0).is_deleting());
         let ends: Vec<_> =
             std::iter::from_fn(|| world.take(1, reader)).map(|sample| sample.payload).collect();
-        let keys = [1, 2, 3].map(|key| vec![0, 1, 0, 0, key, 0xee]);
+        let keys = [1, 2, 3].map(|key| vec![0, 1, 0, 0, key, 0xee, 0xee, 0xee]);
         assert_eq!(ends, if is_lost { &keys[..0] } else { &keys[..] });
     }
 }

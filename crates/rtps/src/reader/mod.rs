@@ -414,6 +414,8 @@ impl Reader {
                 // sample, in a heartbeat for this reader: ask for that.
                 if cx.now >= proxy.knocked_at + cx.timing.heartbeat_period {
                     proxy.knock(cx);
+                    let at = proxy.knock_at;
+                    self.note_knock(at);
                 }
                 return;
             }
