@@ -78,7 +78,7 @@ impl MonitorSubject for Subject {
 /// A monitor behind the bus keeps the promises of one in hand.
 #[test]
 fn a_client_conforms() {
-    let participant = participant(181);
+    let participant = participant(81);
     let monitor = ReferenceMonitor::new(Limits::default());
     let config = MonitorServiceConfig { partition: own("monitor"), ..MonitorServiceConfig::on("n1") };
     let service = MonitorService::start(&participant, monitor, config).unwrap();
@@ -92,7 +92,7 @@ fn a_client_conforms() {
 /// written is an event on the bus while the history goes on.
 #[test]
 fn node_managers_are_monitored() {
-    let participant = participant(182);
+    let participant = participant(82);
     let events = topic::EVENT.subscriber(&participant, &[topic::PARTITION_MONITOR.to_owned()]).unwrap();
     let monitor = ReferenceMonitor::new(Limits::default())
         .with_recorder(Recorder::at(Path::new("/proc/no/such/recording.csv")));

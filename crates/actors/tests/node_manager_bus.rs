@@ -122,7 +122,7 @@ impl Drop for Scratch {
 /// known and silent is named; a node that left in order is not expected.
 #[test]
 fn a_wildcard_reaches_every_node() {
-    let domain = 171;
+    let domain = 71;
     let hosts: Vec<String> = (0..30).map(|index| own(&format!("n{index:02}"))).collect();
     let participants: Vec<Participant> = hosts.iter().map(|_| participant(domain)).collect();
     let member = |(host, participant): (&String, &Participant)| synthetic_member(participant, host).0;
@@ -158,7 +158,7 @@ fn a_wildcard_reaches_every_node() {
 /// A pattern for one island reaches only the nodes there.
 #[test]
 fn a_scope_reaches_its_nodes() {
-    let participant = participant(172);
+    let participant = participant(72);
     let serve_in = |host: &str, island: &str| {
         let place = topic::Place { cluster: own("alpha"), island: island.into() };
         let config = ServiceConfig { place, ..ServiceConfig::default() };
@@ -203,7 +203,7 @@ fn client_of(participant: &Participant, host: &str) -> Client {
 /// A node manager behind the bus keeps the same promises as one in hand, leases that end by themselves included.
 #[test]
 fn a_client_conforms() {
-    let participant = participant(173);
+    let participant = participant(73);
     let (member, handle) = synthetic_member(&participant, &own("n01"));
     let service = serve(vec![member]);
     let client = client_of(&participant, &own("n01"));
@@ -217,7 +217,7 @@ fn a_client_conforms() {
 /// capabilities and telemetry that it publishes meanwhile say what is in force.
 #[test]
 fn a_lease_ends_by_itself() {
-    let participant = participant(174);
+    let participant = participant(74);
     let folder = scratch("lease");
     let service = serve(vec![reference_member(&participant, &own("n01"), &folder)]);
     let monitor = [topic::PARTITION_MONITOR.to_owned()];
@@ -260,7 +260,7 @@ fn a_lease_ends_by_itself() {
 #[test]
 fn a_replacement_goes_unnoticed() {
     const ASKING: Role = Role::new("stw-test-ask", "asks a node manager all the time");
-    let domain = 175;
+    let domain = 75;
     let asking = participant(domain);
     let client = Client::connect(&asking, ClientConfig::one_node("operator", "login", &own("n01"))).unwrap();
     let serving = participant(domain);
@@ -306,7 +306,7 @@ fn a_replacement_goes_unnoticed() {
 /// changed; reading is allowed.
 #[test]
 fn the_network_changes_nothing() {
-    let participant = participant(176);
+    let participant = participant(76);
     let (member, handle) = synthetic_member(&participant, &own("n01"));
     let _service = serve(vec![member]);
     let output = child("network_child").wait_with_output().unwrap();
@@ -326,7 +326,7 @@ fn network_child() {
         return;
     }
     // Shared memory would prove that we are the same user, and then we may.
-    let participant = Participant::builder().domain(176).transports(bus::Transports::udp()).build().unwrap();
+    let participant = Participant::builder().domain(76).transports(bus::Transports::udp()).build().unwrap();
     let client = client_of(&participant, &own("n01"));
     let metrics = client.get_metric(&Select::metric(MetricId::NODE_POWER)).unwrap();
     println!("read {}", metrics.samples[0].value);
@@ -340,7 +340,7 @@ fn network_child() {
 /// first one's answers however fast the second one denies.
 #[test]
 fn a_rival_is_noticed_and_not_believed() {
-    let participant = participant(177);
+    let participant = participant(77);
     let events = topic::EVENT.subscriber(&participant, &[topic::PARTITION_MONITOR.to_owned()]).unwrap();
     let (member, handle) = synthetic_member(&participant, &own("n01"));
     let service = serve(vec![member]);
@@ -384,7 +384,7 @@ fn rival_child() {
     if !is_child() {
         return;
     }
-    let participant = participant(177);
+    let participant = participant(77);
     let service = serve(vec![synthetic_member(&participant, &own("n01")).0]);
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     service.stop();
@@ -394,7 +394,7 @@ fn rival_child() {
 /// list is empty, each says that nobody may set it.
 #[test]
 fn capabilities_reach_late_joiners() {
-    let participant = participant(178);
+    let participant = participant(78);
     let folder = scratch("capabilities");
     let member = reference_member_with(&participant, &own("n01"), &folder, ManagerConfig::default());
     assert_eq!(member.node.capabilities().len(), KNOBS);
@@ -411,7 +411,7 @@ fn capabilities_reach_late_joiners() {
 #[test]
 fn capability_child() {
     if is_child() {
-        println!("closed {}", closed_knobs(&participant(178)));
+        println!("closed {}", closed_knobs(&participant(78)));
     }
 }
 

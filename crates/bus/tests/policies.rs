@@ -185,7 +185,9 @@ fn builder_and_status_agree() {
     assert_eq!([next(), next()], values, "the first and, when the time is over, the newest");
     assert_eq!(subscriber.status().samples_filtered, 3);
     let mut told = Vec::new();
+    let start = std::time::Instant::now();
     while !told.iter().any(|event| matches!(event, ParticipantEvent::DeadlineMissed { .. })) {
+        assert!(start.elapsed() < wait, "no missed deadline told: {told:?}");
         std::thread::sleep(Duration::from_millis(20));
         told.extend(participant.take_events());
     }

@@ -31,6 +31,15 @@ fn json(output: &Output) -> Json {
     })
 }
 
+/// Waits until a condition holds; the bound is there to end, not to measure.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = std::time::Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "never happened: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Ends the child whatever happens to the test.
 struct Killed(Child);
 
@@ -156,7 +165,7 @@ fn readings_have_value_or_reason() {
 /// Every check of the doctor has one of three states, and what does not work says why.
 #[test]
 fn doctor_reports() {
-    let output = run(&["doctor", "--json", "--domain", "155"]);
+    let output = run(&["doctor", "--json", "--domain", "55"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let object = json(&output);
     let checks = object["checks"].as_array().unwrap();
@@ -228,12 +237,11 @@ fn listed_topics_have_readers() {
     let domain = DOMAIN_LIST;
     let echo = ["bus", "echo", "regale/mon/node", "--domain", domain, "--partition", "p1"];
     let _echo = Killed(stillwatt(&echo).spawn().unwrap());
-    let object = loop {
-        let object = json(&run(&["bus", "ls", "--json", "--domain", domain, "--for", "500 ms"]));
-        if !object["topics"].as_array().unwrap().is_empty() {
-            break object;
-        }
-    };
+    let mut object = Json::Null;
+    eventually("the reader is listed", || {
+        object = json(&run(&["bus", "ls", "--json", "--domain", domain, "--for", "500 ms"]));
+        !object["topics"].as_array().unwrap().is_empty()
+    });
     let topic = &object["topics"][0];
     assert_eq!(topic["name"], "regale/mon/node");
     assert_eq!(topic["type"], "regale::NodeTelemetry");
@@ -321,18 +329,27 @@ fn exec_passes_signals_on() {
 #[test]
 fn served_roles_find_each_other() {
     let record = std::env::temp_dir().join(format!("stillwatt-record-{}.csv", std::process::id()));
+    let _ = std::fs::remove_file(&record);
     let node = ["serve", "node-manager", "--domain", DOMAIN_SERVE, "--period", "50 ms"];
-    let mut node = Killed(stillwatt(&node).stderr(Stdio::null()).spawn().unwrap());
+    let mut node = Killed(stillwatt(&node).spawn().unwrap());
     let path = record.to_str().unwrap();
     let monitor = ["serve", "monitor", "--domain", DOMAIN_SERVE, "--record", path];
-    let mut monitor = Killed(stillwatt(&monitor).stderr(Stdio::null()).spawn().unwrap());
-    while std::fs::read_to_string(&record).unwrap_or_default().lines().count() < 10 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let mut monitor = Killed(stillwatt(&monitor).spawn().unwrap());
+    eventually("both serve and something is recorded", || {
+        for child in [&mut node, &mut monitor] {
+            assert_eq!(child.0.try_wait().unwrap(), None, "it ended by itself");
+        }
+        std::fs::read_to_string(&record).unwrap_or_default().lines().count() >= 10
+    });
     for child in [&mut node, &mut monitor] {
         let pid = rustix::process::Pid::from_child(&child.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        assert_eq!(child.0.wait().unwrap().code(), Some(0));
+        let mut code = None;
+        eventually("it ends when asked to", || {
+            code = child.0.try_wait().unwrap();
+            code.is_some()
+        });
+        assert_eq!(code.unwrap().code(), Some(0));
     }
     let recorded = std::fs::read_to_string(&record).unwrap();
     assert!(recorded.contains("NODE_MEMORY_TOTAL"), "{recorded}");
@@ -340,12 +357,12 @@ fn served_roles_find_each_other() {
 }
 
 // Domains of these tests; each test has its own, so that they can run side by side.
-const DOMAIN_EXCHANGE: &str = "141";
-const DOMAIN_LIST: &str = "142";
-const DOMAIN_EMPTY: &str = "143";
-const DOMAIN_SIGNAL: &str = "144";
-const DOMAIN_EXEC: &str = "150";
-const DOMAIN_EXEC_CODES: &str = "151";
-const DOMAIN_EXEC_SIGNAL: &str = "152";
-const DOMAIN_SERVE: &str = "153";
-const DOMAIN_REFUSED: &str = "156";
+const DOMAIN_EXCHANGE: &str = "41";
+const DOMAIN_LIST: &str = "42";
+const DOMAIN_EMPTY: &str = "43";
+const DOMAIN_SIGNAL: &str = "44";
+const DOMAIN_EXEC: &str = "50";
+const DOMAIN_EXEC_CODES: &str = "51";
+const DOMAIN_EXEC_SIGNAL: &str = "52";
+const DOMAIN_SERVE: &str = "53";
+const DOMAIN_REFUSED: &str = "56";

@@ -215,7 +215,9 @@ fn pages_are_bounded() {
     assert_eq!(server.feed.activity().clients_refused_total, 1);
     drop(pages);
     // The server notices when it next writes.
+    let start = std::time::Instant::now();
     while server.feed.activity().clients > 0 {
+        assert!(start.elapsed() < WATCHDOG, "it never noticed that pages left");
         server.feed.record(1.0, Severity::Info, "test", "x").unwrap();
         std::thread::yield_now();
     }

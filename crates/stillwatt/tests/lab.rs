@@ -18,7 +18,7 @@ fn regale_transports_writes_files() {
     let folder = std::env::temp_dir().join(format!("stillwatt-lab-{}", std::process::id()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_stillwatt"));
     command.args(["lab", "regale", "transports", "--quick", "--runs", "1", "--processes-max", "2"]);
-    command.args(["--peer", "floor,stillwatt", "--domain", "210", "--out"]).arg(&folder);
+    command.args(["--peer", "floor,stillwatt", "--domain", "91", "--out"]).arg(&folder);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let read = |name: &str| fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -81,7 +81,7 @@ fn state(test: &str) -> String {
 /// This machine's readings come once a second, numbered without a gap, and each has a value or a reason.
 #[test]
 fn readings_of_this_machine() {
-    let mut up = Up::start_in(&["--domain", "145", "--for", "4 s"], &state("readings"));
+    let mut up = Up::start_in(&["--domain", "45", "--for", "4 s"], &state("readings"));
     let address = up.says("dashboard: ");
     assert!(address.contains("http://127.0.0.1:"), "{address}");
     let first = up.snapshot();
@@ -102,7 +102,7 @@ fn readings_of_this_machine() {
 /// A simulated node is said to be one, its power is from its meter, and its temperature is there.
 #[test]
 fn simulated_node() {
-    let arguments = ["--simulated", "xeon-8260-2s", "--domain", "146", "--for", "10 s"];
+    let arguments = ["--simulated", "xeon-8260-2s", "--domain", "46", "--for", "10 s"];
     let mut up = Up::start_in(&arguments, &state("simulated"));
     let snapshot = up.measured();
     assert_eq!(snapshot.simulated.as_deref(), Some("xeon-8260-2s"));
@@ -115,10 +115,10 @@ fn simulated_node() {
 /// A second `up` gets another port, listens to the first one's node manager, and serves once that is gone.
 #[test]
 fn second_up_listens_and_takes_over() {
-    let mut first = Up::start_in(&["--domain", "147"], &state("first"));
+    let mut first = Up::start_in(&["--domain", "47"], &state("first"));
     let first_address = first.says("dashboard: ");
     first.measured();
-    let mut second = Up::start_in(&["--domain", "147"], &state("second"));
+    let mut second = Up::start_in(&["--domain", "47"], &state("second"));
     second.says("listening to the node manager of another process");
     assert_ne!(second.says("dashboard: "), first_address);
     let node = second.measured().node;
@@ -134,10 +134,10 @@ fn second_up_listens_and_takes_over() {
 /// `exec` takes its figures from the node manager that serves already, and starts none.
 #[test]
 fn exec_listens_to_a_running_up() {
-    let mut up = Up::start_in(&["--domain", "157"], &state("exec"));
+    let mut up = Up::start_in(&["--domain", "57"], &state("exec"));
     up.measured();
     let output = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
-        .args(["exec", "--domain", "157", "--json", "--", "sleep", "0.2"])
+        .args(["exec", "--domain", "57", "--json", "--", "sleep", "0.2"])
         .output()
         .unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
@@ -153,7 +153,7 @@ fn exec_listens_to_a_running_up() {
 /// A state folder that cannot be written is said, and the readings go on.
 #[test]
 fn unwritable_state_folder_is_said() {
-    let mut up = Up::start_in(&["--domain", "148", "--for", "5 s"], "/proc/nowhere");
+    let mut up = Up::start_in(&["--domain", "48", "--for", "5 s"], "/proc/nowhere");
     let line = up.says("/proc/nowhere");
     assert!(line.contains("going on without a journal"), "{line}");
     up.measured();
@@ -163,7 +163,7 @@ fn unwritable_state_folder_is_said() {
 /// A reader that goes away ends it in order.
 #[test]
 fn closed_output_ends_it() {
-    let mut up = Up::start_in(&["--domain", "149"], &state("closed"));
+    let mut up = Up::start_in(&["--domain", "49"], &state("closed"));
     up.out = None;
     assert_eq!(up.code(), Some(0));
     up.says("restored");
@@ -178,13 +178,13 @@ fn by_tcp_alone() {
     let text = format!("[bus]\ntransports = [\"tcp\"]\ntcp_listen = [\"127.0.0.1:{port}\"]\n");
     std::fs::write(&config, text).unwrap();
     let mut up = Up::start_in(
-        &["--simulated", "xeon-8260-2s", "--domain", "151", "--config", config.to_str().unwrap()],
+        &["--simulated", "xeon-8260-2s", "--domain", "51", "--config", config.to_str().unwrap()],
         &state("by-tcp-alone"),
     );
     assert_eq!(up.measured().simulated.as_deref(), Some("xeon-8260-2s"));
     let found = |transport: &[&str]| {
         let listing = Command::new(env!("CARGO_BIN_EXE_stillwatt"))
-            .args(["bus", "ls", "--json", "--domain", "151"])
+            .args(["bus", "ls", "--json", "--domain", "51"])
             .args(transport)
             .output()
             .unwrap();

@@ -29,7 +29,7 @@ fn dashboard_shows_what_up_prints() {
     let Some(mut browser) = chromium::start("dashboard_shows_what_up_prints") else { return };
     let is_picture_wanted = std::env::var_os("STILLWATT_WRITE_SCREENSHOT").is_some_and(|value| value == "1");
     // The picture is of a domain in which no other test can be.
-    let domain = if is_picture_wanted { "158" } else { "154" };
+    let domain = if is_picture_wanted { "58" } else { "54" };
     let mut up = Up::start(&["--simulated", "xeon-8260-2s", "--domain", domain]);
     browser.open(&up.address, DESKTOP, "light");
     browser.wait("Number(document.getElementById('main')?.dataset.sequence) >= 3");
