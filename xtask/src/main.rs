@@ -8,6 +8,7 @@ mod fuzz;
 mod interop;
 mod setup;
 mod suite;
+mod test_programs;
 mod tidy;
 mod workspace;
 
